@@ -1,0 +1,684 @@
+package gym
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// View is how the agent sees and acts.
+type View uint8
+
+const (
+	Text       View = iota // JSON in, JSON out
+	Structured             // phased integers over the slot table
+)
+
+func (v View) String() string { return [...]string{"text", "structured"}[v] }
+
+// MaxActionBytes bounds a text action.
+const MaxActionBytes = 64 << 10
+
+// Options say how an episode runs. The zero value is a free text episode that nobody records.
+type Options struct {
+	View     View
+	Mode     Mode
+	Split    Split // required by every mode but Free
+	Recorder Recorder
+	Labels   Labels
+}
+
+// Episode is one task being worked on: the state machine.
+//
+//	Start -> Running -> Act or Step … -> Scored | Truncated | Invalid | CheckError
+//
+// It is used by one goroutine at a time. Memory is reused from episode to episode.
+type Episode struct {
+	state
+	pack   *Pack // of the task; nil before the first Start
+	opts   Options
+	limits Limits
+	turn   Turn
+	call   Call
+
+	segment  []byte // recorded steps that the recorder has not got yet
+	segSeq   int
+	segSteps int
+	segBegan time.Time
+
+	toolTime time.Duration
+	deadline time.Time
+	polls    uint32
+	stop     atomic.Bool
+}
+
+// state is what a snapshot holds: everything that decides how the episode goes on.
+type state struct {
+	task       Task
+	view       View
+	built      *Built
+	first      World // as built; never changed, so snapshots share it
+	world      World
+	log        Log
+	slots      slotTable // structured view only
+	actions    []byte    // every action so far, as AppendStep encodes it, for export
+	clock      int64
+	calls      int
+	steps      int
+	bytes      int
+	outcome    Outcome
+	limit      Limit
+	why        string
+	components Components
+	reward     float64
+	finish     *Call  // never changed once set
+	text       [2]int // the last result in log.bytes
+	rec        uint64 // the recorder's id of the episode
+}
+
+// NewEpisode starts an episode in fresh memory; see Start.
+func NewEpisode(task Task, o Options) (*Episode, error) {
+	e := &Episode{}
+	return e, e.Start(task, o)
+}
+
+// Start begins an episode of task. It is the only door: reset, queue, restore and fork pass through it or through its gate.
+//
+// Errors: ErrHeldOut if the split does not admit the task in this mode, ErrBadInput if the mode needs a split and has none,
+// ErrPack if the pack builds a task that breaks the rules.
+func (e *Episode) Start(task Task, o Options) error {
+	if err := admit(task, nil, o); err != nil {
+		return err
+	}
+	b, err := task.Pack.Build(task)
+	if err != nil {
+		return fmt.Errorf("build %s: %w", task.ID(), err)
+	}
+	if err := admit(task, b, o); err != nil {
+		return err
+	}
+	fresh := state{task: task, view: o.View, built: b, first: b.World, world: e.ownWorld(task.Pack, b.World),
+		actions: e.actions[:0]}
+	e.log.reset()
+	fresh.log = e.log
+	e.slots, fresh.slots = slotTable{}, e.slots
+	e.state = fresh
+	e.attach(o)
+	if o.View == Structured {
+		e.slots.reset(e.pack, b)
+		e.budgetObs()
+	}
+	if err := e.validate(); err != nil {
+		e.outcome = Invalid
+		return fmt.Errorf("%s: %w", task.ID(), err)
+	}
+	e.beginRecord(0, 0)
+	return nil
+}
+
+func admit(task Task, b *Built, o Options) error {
+	if o.Mode == Free {
+		return nil
+	}
+	if o.Split == nil {
+		return badInput("mode %s needs a split", o.Mode)
+	}
+	if b == nil {
+		return o.Split.Admit(o.Mode, task.Condition, "", nil)
+	}
+	return o.Split.Admit(o.Mode, task.Condition, b.Graph, b.Mechanisms)
+}
+
+// validate holds what promise 3 asks of every task.
+func (e *Episode) validate() error {
+	c := &e.built.Check
+	switch {
+	case len(c.Goals) == 0:
+		return fmt.Errorf("%w: the check has no goals", ErrPack)
+	case c.Collateral.Holds == nil || c.Commit.Holds == nil:
+		return fmt.Errorf("%w: the check lacks collateral or commit", ErrPack)
+	case e.limits.Calls < 1 || e.limits.Bytes < 1 || e.limits.Wall <= 0:
+		return fmt.Errorf("%w: the limits on calls, wall or bytes are not positive", ErrPack)
+	case all(c.Goals, e.Evidence()):
+		return fmt.Errorf("%w: every goal holds at the start", ErrPack)
+	}
+	return nil
+}
+
+// Task returns the task.
+func (e *Episode) Task() Task { return e.task }
+
+// Pack returns the pack.
+func (e *Episode) Pack() *Pack { return e.pack }
+
+// Labels returns what the episode is for.
+func (e *Episode) Labels() Labels { return e.opts.Labels }
+
+// Mode returns the mode it was started in.
+func (e *Episode) Mode() Mode { return e.opts.Mode }
+
+// Limits returns the budgets.
+func (e *Episode) Limits() Limits { return e.limits }
+
+// ToolSet returns the tools on offer.
+func (e *Episode) ToolSet() ToolSet { return e.built.Tools }
+
+// Instruction returns the task as the agent reads it.
+func (e *Episode) Instruction() string { return e.built.Instruction }
+
+// Goal returns the goal parameters, as the agent is told them.
+func (e *Episode) Goal() ([GoalLen]float32, []Pin) { return e.built.Goal, e.built.Pins }
+
+// Outcome returns the typed end, or Running.
+func (e *Episode) Outcome() Outcome { return e.outcome }
+
+// Limit returns the limit that truncated the episode.
+func (e *Episode) Limit() Limit { return e.limit }
+
+// Why says what made the episode invalid or its check fail. It is the trainer's, never the agent's.
+func (e *Episode) Why() string { return e.why }
+
+// Components returns the parts of success, all false before a scored end.
+func (e *Episode) Components() Components { return e.components }
+
+// Reward returns the reward of the last step: not 0 on a scored end only.
+func (e *Episode) Reward() float64 { return e.reward }
+
+// Success reports whether the episode was scored as a success.
+func (e *Episode) Success() bool { return e.outcome == Scored && e.components.Success() }
+
+// Steps returns the steps taken, micro-steps included; Calls the tool calls.
+func (e *Episode) Steps() int { return e.steps }
+
+// Calls returns the number of tool calls made.
+func (e *Episode) Calls() int { return e.calls }
+
+// Result returns the last observation in text: the instruction at the start, then the result of the last call.
+func (e *Episode) Result() []byte {
+	if e.calls == 0 {
+		return []byte(e.built.Instruction)
+	}
+	return e.log.bytes[e.text[0]:e.text[1]]
+}
+
+// Obs returns the structured observation, read-only and valid until the next step.
+func (e *Episode) Obs() *StructuredObs { return &e.slots.obs }
+
+// SlotValue returns the value in a slot of the structured view.
+func (e *Episode) SlotValue(i int) Value { return e.slots.val[i] }
+
+// Evidence returns what checks judge by. It is for oracles, controls, audits and tests; no agent may see it.
+func (e *Episode) Evidence() *Evidence {
+	return &Evidence{Pack: e.pack, Task: e.task, Built: e.built, First: e.first, Last: e.world, Log: &e.log, Finish: e.finish}
+}
+
+// StepText takes one text action. Bad input from the agent is its own ToolError; the error is the caller's.
+//
+// Errors: ErrNotReset, ErrEpisodeOver.
+func (e *Episode) StepText(action []byte) error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	bad := e.pack.ParseCall(action, e.built.Tools, &e.call)
+	e.steps++
+	e.run(&e.call, bad)
+	e.record(action, 0)
+	return nil
+}
+
+// StepAction takes one action of the structured view. An illegal one is a ToolError that costs a call.
+//
+// Errors: ErrNotReset, ErrEpisodeOver.
+func (e *Episode) StepAction(action int) error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	e.steps++
+	s := &e.slots
+	switch {
+	case action < 0 || action >= Actions || s.obs.Mask[action] == 0:
+		e.call.Reset(0)
+		e.run(&e.call, &ToolError{"illegal_action", "the mask does not allow this action"})
+	case s.choose(e.pack, action):
+		e.call.copyFrom(&s.choice)
+		e.run(&e.call, e.pack.check(&e.call))
+	default:
+		e.reward = 0
+	}
+	e.record(nil, action)
+	return nil
+}
+
+// StepCall takes a whole call, for agents inside the core; it passes the same checks and is recorded as the view would.
+//
+// Errors: ErrNotReset, ErrEpisodeOver; ErrBadInput when the view is structured and a value of the call is not in a slot.
+func (e *Episode) StepCall(c *Call) error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	if e.view == Text {
+		return e.StepText(e.pack.AppendCall(nil, c))
+	}
+	acts, ok := e.slots.actions(e.pack, c, make([]int, 0, 16))
+	if !ok {
+		return badInput("a value of this call is in no slot: %s", e.pack.AppendCall(nil, c))
+	}
+	calls := e.calls
+	for _, a := range acts {
+		if err := e.StepAction(a); err != nil {
+			return err
+		}
+		if e.calls != calls {
+			break
+		}
+	}
+	return nil
+}
+
+func (e *Episode) ready() error {
+	if e.pack == nil {
+		return ErrNotReset
+	}
+	if e.outcome != Running {
+		return ErrEpisodeOver
+	}
+	return nil
+}
+
+// errWall unwinds a tool that polls past its wall budget.
+var errWall = errors.New("wall budget")
+
+// poll ends a tool that runs past the wall budget, or whose episode was abandoned, at its next touch of the turn.
+func (e *Episode) poll() {
+	e.polls++
+	if e.polls&1023 == 0 && time.Now().After(e.deadline) || e.stop.Load() {
+		panic(errWall)
+	}
+}
+
+// run makes one call: budget, tool, log, slots, and the end if it is one.
+func (e *Episode) run(c *Call, bad *ToolError) {
+	e.reward = 0
+	e.calls++
+	e.clock++
+	l := &e.log
+	if bad != nil {
+		c.Reset(c.Tool)
+	}
+	l.begin(c, len(e.pack.Tools[c.Tool].Params), e.clock)
+	from, writes, reads, shown := len(l.bytes), len(l.writes), len(l.reads), len(l.shown)
+	tool := &e.pack.Tools[c.Tool]
+	var err error
+	if bad != nil {
+		err = bad
+	} else {
+		e.turn = Turn{World: e.world, Call: c, ep: e, shows: e.turn.shows[:0]}
+		began := time.Now()
+		e.deadline = began.Add(e.limits.Wall - e.toolTime)
+		err = e.runTool(tool)
+		e.toolTime += time.Since(began)
+	}
+	code := ""
+	switch te, refused := err.(*ToolError); {
+	case refused && len(l.writes) != writes:
+		e.end(Invalid, NoLimit, fmt.Sprintf("tool %s refused a call after writing", tool.Name))
+	case refused:
+		code = te.Code
+		l.bytes, l.reads, l.shown = l.bytes[:from], l.reads[:reads], l.shown[:shown]
+		l.bytes = append(l.bytes, `{"error":{"code":`...)
+		l.bytes = appendJSONString(l.bytes, te.Code)
+		l.bytes = append(l.bytes, `,"text":`...)
+		l.bytes = appendJSONString(l.bytes, te.Text)
+		l.bytes = append(l.bytes, "}}"...)
+	case errors.Is(err, errWall):
+		code = "wall"
+		e.end(Truncated, LimitWall, "")
+	case err != nil:
+		code = "infra"
+		e.end(Invalid, NoLimit, err.Error())
+	}
+	l.end(code)
+	e.text = [2]int{from, len(l.bytes)}
+	e.bytes += len(l.bytes) - from
+	if e.view == Structured {
+		e.updateSlots(c, code, bad != nil)
+	}
+	if e.outcome != Running {
+		return
+	}
+	switch {
+	case err == nil && tool.Finish:
+		e.finish = &Call{}
+		e.finish.copyFrom(c)
+		e.score()
+	case e.toolTime > e.limits.Wall:
+		e.end(Truncated, LimitWall, "")
+	case e.bytes > e.limits.Bytes:
+		e.end(Truncated, LimitBytes, "")
+	case e.calls >= e.limits.Calls:
+		e.end(Truncated, LimitCalls, "")
+	}
+}
+
+func (e *Episode) runTool(tool *Tool) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if r == any(errWall) {
+				err = errWall
+				return
+			}
+			err = fmt.Errorf("tool %s panicked: %v", tool.Name, r)
+		}
+	}()
+	e.log.bytes = append(e.log.bytes, `{"ok":{`...)
+	e.turn.depth, e.turn.comma = 1, false
+	e.turn.shows = append(e.turn.shows, show{op: showRecord, val: Value{Type: noType}})
+	if err := tool.Run(&e.turn); err != nil {
+		return err
+	}
+	if e.turn.depth != 1 {
+		return fmt.Errorf("tool %s left an object open in its result", tool.Name)
+	}
+	e.log.bytes = append(e.log.bytes, "}}"...)
+	return nil
+}
+
+func (e *Episode) updateSlots(c *Call, code string, bad bool) {
+	s := &e.slots
+	s.obs.Last = [lastLen]float32{}
+	s.obs.Last[0], s.obs.Last[2] = 1, float32(c.Tool+1)
+	if code != "" {
+		s.obs.Last[0] = 2
+		s.obs.Last[1] = float32(e.pack.errorIndex(code))
+		s.apply(e.pack, nil, int32(e.calls))
+	} else {
+		s.apply(e.pack, e.turn.shows, int32(e.calls))
+	}
+	if !bad {
+		for _, v := range c.vals {
+			if i := s.find(v); i >= 0 {
+				s.clock++
+				s.seen[i], s.call[i] = s.clock, int32(e.calls)
+				s.obs.Slots[i][slotAge] = 0
+			}
+		}
+		s.obs.Tools[c.Tool][4]++
+	}
+	s.startCall(e.pack)
+	e.budgetObs()
+}
+
+func (e *Episode) budgetObs() {
+	e.slots.obs.Budget = [BudgetLn]float32{float32(e.limits.Calls - e.calls), float32(e.calls), float32(e.limits.Calls), float32(e.clock)}
+}
+
+// errorIndex numbers error codes from 1: the view's own first, then the pack's; 0 for one that the pack did not declare.
+func (p *Pack) errorIndex(code string) int {
+	own := [...]string{"bad_call", "unknown_tool", "missing_argument", "bad_argument", "illegal_action"}
+	for i, c := range own {
+		if c == code {
+			return i + 1
+		}
+	}
+	for i, c := range p.Errors {
+		if c == code {
+			return len(own) + i + 1
+		}
+	}
+	return 0
+}
+
+func (e *Episode) score() {
+	defer func() {
+		if r := recover(); r != nil {
+			e.components, e.reward = Components{}, 0
+			e.end(CheckError, NoLimit, fmt.Sprintf("check panicked: %v", r))
+		}
+	}()
+	ev := e.Evidence()
+	c := e.built.Check.Score(ev)
+	r, ok := e.built.Check.reward(ev, c)
+	if !ok {
+		e.end(CheckError, NoLimit, fmt.Sprintf("check gave the reward %v", r))
+		return
+	}
+	e.components, e.reward = c, r
+	e.end(Scored, NoLimit, "")
+}
+
+func (e *Episode) end(o Outcome, l Limit, why string) {
+	e.outcome, e.limit, e.why = o, l, why
+}
+
+// Audits runs the pack's audits on the episode as it stands. They go to the trace and to reports, never to the agent.
+func (e *Episode) Audits() []AuditResult {
+	var out []AuditResult
+	ev := e.Evidence()
+	for i := range e.pack.Audits {
+		a := &e.pack.Audits[i]
+		if flagged, why := a.Flag(ev); flagged {
+			out = append(out, AuditResult{a.Name, why})
+		}
+	}
+	return out
+}
+
+// Digest returns the episode digest: H(h_n, world, outcome, reward bits), with h_0 = H(task id, pack hash).
+func (e *Episode) Digest() Digest {
+	d := NewDigester("episode")
+	h := e.LogDigest(nil)
+	w := DigestWorld(e.world)
+	d.Bytes(h[:])
+	d.Bytes(w[:])
+	d.Int(int64(e.outcome))
+	d.Int(int64(math.Float64bits(e.reward)))
+	return d.Sum()
+}
+
+// LogDigest returns h_n of the call log; each, if not nil, is given every link.
+func (e *Episode) LogDigest(each func(i int, h Digest)) Digest {
+	d := NewDigester("start")
+	d.Text(e.task.ID())
+	d.Text(e.pack.Hash)
+	return e.log.Chain(d.Sum(), each)
+}
+
+// Abandon tells a tool that runs away to stop at its next touch of the turn. It may be called from another goroutine.
+func (e *Episode) Abandon() { e.stop.Store(true) }
+
+// ownWorld returns a copy of w that the episode may change, in its own memory where it has some.
+func (e *Episode) ownWorld(p *Pack, w World) World {
+	if e.world == nil || e.pack != p {
+		return w.Clone()
+	}
+	e.world.CopyFrom(w)
+	return e.world
+}
+
+// attach takes what belongs to the episode's place rather than to its state.
+func (e *Episode) attach(o Options) {
+	e.pack, e.opts = e.task.Pack, o
+	e.limits = e.pack.Limits(e.task.Condition)
+	e.toolTime = 0
+	e.stop.Store(false)
+}
+
+// Snapshot is everything of an episode: world, streams, clock, log, slots, pending events. The zero value is empty.
+type Snapshot struct{ state }
+
+// Snapshot copies the episode into s, reusing its memory.
+func (e *Episode) Snapshot(s *Snapshot) error {
+	if e.pack == nil {
+		return ErrNotReset
+	}
+	s.copyFrom(&e.state)
+	return nil
+}
+
+// Restore makes e continue from s under e's own options o: a new episode to the recorder, with s's as its parent. The gate
+// of Start holds.
+//
+// Errors: ErrHeldOut as Start; ErrSnapshot if the views differ or s is empty.
+func (e *Episode) Restore(s *Snapshot, o Options) error {
+	if s.world == nil {
+		return fmt.Errorf("%w: it is empty", ErrSnapshot)
+	}
+	if s.view != o.View {
+		return fmt.Errorf("%w: it is of the %s view", ErrSnapshot, s.view)
+	}
+	if err := admit(s.task, s.built, o); err != nil {
+		return err
+	}
+	e.state.copyFrom(&s.state)
+	e.attach(o)
+	e.beginRecord(s.rec, s.steps)
+	return nil
+}
+
+func (s *state) copyFrom(src *state) {
+	to := *src
+	if s.world != nil && s.task.Pack == src.task.Pack {
+		s.world.CopyFrom(src.world)
+		to.world = s.world
+	} else {
+		to.world = src.world.Clone()
+	}
+	s.log.copyFrom(&src.log)
+	to.log = s.log
+	choice := s.slots.choice
+	choice.copyFrom(&src.slots.choice)
+	to.slots.choice = choice
+	to.actions = append(s.actions[:0], src.actions...)
+	*s = to
+}
+
+// Export returns the episode as bytes that any process with the same pack can Import: the task and every action. Only
+// deterministic packs have it.
+//
+// Errors: ErrNotReset; ErrSnapshot if the pack is not deterministic.
+func (e *Episode) Export() ([]byte, error) {
+	if e.pack == nil {
+		return nil, ErrNotReset
+	}
+	if !e.pack.Deterministic {
+		return nil, fmt.Errorf("%w: pack %s does not replay", ErrSnapshot, e.pack.Name)
+	}
+	digest := e.Digest()
+	return json.Marshal(export{e.task.ID(), e.view.String(), e.pack.Hash, digest.String(), e.steps, e.actions})
+}
+
+type export struct {
+	Task    string `json:"task"`
+	View    string `json:"view"`
+	Pack    string `json:"pack_hash"`
+	Digest  string `json:"digest"`
+	Steps   int    `json:"steps"`
+	Actions []byte `json:"actions"`
+}
+
+// Import makes e continue from what Export returned, by replay, and proves it by the digest. The gate of Start holds.
+//
+// Errors: as Start; ErrBadInput for bytes that Export did not write; ErrSnapshot for another pack, view or digest.
+func (e *Episode) Import(b []byte, o Options) error {
+	var x export
+	if err := json.Unmarshal(b, &x); err != nil {
+		return badInput("a snapshot is JSON as exported: %v", err)
+	}
+	task, err := ParseTask(x.Task)
+	if err != nil {
+		return err
+	}
+	if x.View != o.View.String() || x.Pack != task.Pack.Hash {
+		return fmt.Errorf("%w: it is of view %s and pack hash %s", ErrSnapshot, x.View, x.Pack)
+	}
+	if err := e.Start(task, o); err != nil {
+		return err
+	}
+	for rest := x.Actions; len(rest) > 0; {
+		var r StepRec
+		if r, rest, err = NextStep(o.View, rest); err != nil {
+			return err
+		}
+		if o.View == Text {
+			err = e.StepText(r.Text)
+		} else {
+			err = e.StepAction(r.Action)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if got := e.Digest(); got.String() != x.Digest {
+		return fmt.Errorf("%w: replaying it gave digest %s, not %s", ErrSnapshot, got, x.Digest)
+	}
+	return nil
+}
+
+const (
+	segmentBytes = 64 << 10
+	segmentTime  = time.Second
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (e *Episode) beginRecord(parent uint64, step int) {
+	e.rec = 0
+	if e.opts.Recorder == nil {
+		return
+	}
+	e.segment, e.segSeq, e.segSteps, e.segBegan = e.segment[:0], 0, 0, time.Now()
+	e.rec = e.opts.Recorder.Begin(EpisodeStart{e.task, e.opts.Mode, e.view, e.opts.Labels, parent, step})
+	if e.outcome != Running {
+		e.closeRecord()
+	}
+}
+
+// ObsCRC returns the CRC-32C of the observation that the agent sees now.
+func (e *Episode) ObsCRC() uint32 {
+	if e.view == Structured {
+		o := &e.slots.obs
+		return crc32.Checksum(unsafe.Slice((*byte)(unsafe.Pointer(o)), unsafe.Sizeof(*o)), castagnoli)
+	}
+	return crc32.Checksum(e.Result(), castagnoli)
+}
+
+// record appends one step: uvarint action (structured) or uvarint length and bytes (text), CRC-32C of the observation, the
+// reward as float32 bits, flags.
+func (e *Episode) record(action []byte, index int) {
+	e.actions = AppendStep(e.actions, StepRec{View: e.view, Text: action, Action: index})
+	if e.rec == 0 {
+		return
+	}
+	e.segment = AppendStep(e.segment, StepRec{View: e.view, Text: action, Action: index, CRC: e.ObsCRC(),
+		Reward: float32(e.reward), Ended: e.outcome != Running})
+	e.segSteps++
+	if e.outcome != Running {
+		e.closeRecord()
+	} else if len(e.segment) >= segmentBytes || e.segSteps&63 == 0 && time.Since(e.segBegan) > segmentTime {
+		e.flushSegment()
+	}
+}
+
+func (e *Episode) flushSegment() {
+	if e.segSteps == 0 {
+		return
+	}
+	e.segment = e.opts.Recorder.Segment(e.rec, e.segSeq, e.segSteps, e.segment)[:0]
+	e.segSeq++
+	e.segSteps, e.segBegan = 0, time.Now()
+}
+
+func (e *Episode) closeRecord() {
+	e.flushSegment()
+	e.opts.Recorder.End(e.rec, e.EndRecord())
+}
+
+// EndRecord returns the end as recorders get it, audits and digest computed.
+func (e *Episode) EndRecord() EpisodeEnd {
+	return EpisodeEnd{e.outcome, e.limit, e.why, e.components, e.reward, e.steps, e.calls, e.Digest(), e.Audits()}
+}
