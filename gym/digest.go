@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 )
 
 // Digest is SHA-256 cut to 128 bits. It names worlds, logs and episodes.
@@ -15,39 +14,42 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
 // Digester turns canonical values into a Digest. Every value is length- or width-prefixed by its type, so two different
 // sequences of calls cannot produce the same input.
-type Digester struct {
-	h   hash.Hash
-	buf [8]byte
-}
+//
+// The input is kept until Sum, in one slice that grows: an episode has a digest a call, and a hash object each would allocate.
+type Digester struct{ in []byte }
 
 // NewDigester starts a digest for purpose.
 func NewDigester(purpose string) *Digester {
-	d := &Digester{h: sha256.New()}
+	d := &Digester{}
 	d.Text(purpose)
 	return d
 }
 
+// reset starts again, in the same memory.
+func (d *Digester) reset(purpose string) {
+	d.in = d.in[:0]
+	d.Text(purpose)
+}
+
 // Int adds an integer.
 func (d *Digester) Int(v int64) {
-	binary.BigEndian.PutUint64(d.buf[:], uint64(v))
-	d.h.Write(d.buf[:])
+	d.in = binary.BigEndian.AppendUint64(d.in, uint64(v))
 }
 
 // Text adds a string.
 func (d *Digester) Text(s string) {
 	d.Int(int64(len(s)))
-	d.h.Write([]byte(s))
+	d.in = append(d.in, s...)
 }
 
 // Bytes adds a byte string.
 func (d *Digester) Bytes(b []byte) {
 	d.Int(int64(len(b)))
-	d.h.Write(b)
+	d.in = append(d.in, b...)
 }
 
 // Sum returns the digest of everything added so far.
 func (d *Digester) Sum() Digest {
-	var out Digest
-	copy(out[:], d.h.Sum(nil))
-	return out
+	h := sha256.Sum256(d.in)
+	return Digest(h[:len(Digest{})])
 }

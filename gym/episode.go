@@ -55,7 +55,21 @@ type Episode struct {
 	deadline time.Time
 	polls    uint32
 	stop     atomic.Bool
+	phase    atomic.Int32
+	gone     bool   // abandoned; known to the goroutine that steps
+	action   []byte // under way, for the record of an abandoned step
+	index    int
 }
+
+// Phases of an episode, by which the goroutine that steps it and one that watches it agree on who ends it.
+const (
+	idle    int32 = iota
+	working       // inside the pack's code
+	abandoned
+)
+
+// WallResult is what the agent is shown of a call that ran out of wall time.
+const WallResult = `{"error":{"code":"wall","text":"the call ran out of time"}}`
 
 // state is what a snapshot holds: everything that decides how the episode goes on.
 type state struct {
@@ -79,6 +93,7 @@ type state struct {
 	finish     *Call  // never changed once set
 	text       [2]int // the last result in log.bytes
 	rec        uint64 // the recorder's id of the episode
+	by         Recorder
 }
 
 // NewEpisode starts an episode in fresh memory; see Start.
@@ -95,6 +110,20 @@ func (e *Episode) Start(task Task, o Options) error {
 	if err := admit(task, nil, o); err != nil {
 		return err
 	}
+	e.Flush()
+	e.rec = 0
+	e.enter(task.Pack.Limits(task.Condition).Wall)
+	err := e.build(task, o)
+	if !e.leave() {
+		return errWall
+	}
+	if err == nil {
+		e.beginRecord(0, 0)
+	}
+	return err
+}
+
+func (e *Episode) build(task Task, o Options) error {
 	b, err := task.Pack.Build(task)
 	if err != nil {
 		return fmt.Errorf("build %s: %w", task.ID(), err)
@@ -117,11 +146,13 @@ func (e *Episode) Start(task Task, o Options) error {
 		e.outcome = Invalid
 		return fmt.Errorf("%s: %w", task.ID(), err)
 	}
-	e.beginRecord(0, 0)
 	return nil
 }
 
 func admit(task Task, b *Built, o Options) error {
+	if r, ok := o.Recorder.(interface{ Err() error }); ok && r.Err() != nil {
+		return fmt.Errorf("record %s: %w", task.ID(), r.Err())
+	}
 	if o.Mode == Free {
 		return nil
 	}
@@ -155,6 +186,9 @@ func (e *Episode) Task() Task { return e.task }
 
 // Pack returns the pack.
 func (e *Episode) Pack() *Pack { return e.pack }
+
+// View returns how the agent sees and acts.
+func (e *Episode) View() View { return e.view }
 
 // Labels returns what the episode is for.
 func (e *Episode) Labels() Labels { return e.opts.Labels }
@@ -206,6 +240,19 @@ func (e *Episode) Result() []byte {
 	return e.log.bytes[e.text[0]:e.text[1]]
 }
 
+// Actions returns every action taken so far, of the structured view.
+func (e *Episode) Actions() []int {
+	var out []int
+	for rest := e.actions; len(rest) > 0; {
+		r, more, err := NextStep(e.view, rest)
+		if err != nil {
+			panic(err) // record wrote them
+		}
+		out, rest = append(out, r.Action), more
+	}
+	return out
+}
+
 // Obs returns the structured observation, read-only and valid until the next step.
 func (e *Episode) Obs() *StructuredObs { return &e.slots.obs }
 
@@ -226,6 +273,7 @@ func (e *Episode) StepText(action []byte) error {
 	}
 	bad := e.pack.ParseCall(action, e.built.Tools, &e.call)
 	e.steps++
+	e.action = action
 	e.run(&e.call, bad)
 	e.record(action, 0)
 	return nil
@@ -239,6 +287,7 @@ func (e *Episode) StepAction(action int) error {
 		return err
 	}
 	e.steps++
+	e.index = action
 	s := &e.slots
 	switch {
 	case action < 0 || action >= Actions || s.obs.Mask[action] == 0:
@@ -306,6 +355,7 @@ func (e *Episode) run(c *Call, bad *ToolError) {
 	e.reward = 0
 	e.calls++
 	e.clock++
+	clock := e.clock
 	l := &e.log
 	if bad != nil {
 		c.Reset(c.Tool)
@@ -318,18 +368,16 @@ func (e *Episode) run(c *Call, bad *ToolError) {
 		err = bad
 	} else {
 		e.turn = Turn{World: e.world, Call: c, ep: e, shows: e.turn.shows[:0]}
-		began := time.Now()
-		e.deadline = began.Add(e.limits.Wall - e.toolTime)
+		began := e.enter(e.limits.Wall - e.toolTime)
+		defer e.leave()
 		err = e.runTool(tool)
 		e.toolTime += time.Since(began)
 	}
 	code := ""
 	switch te, refused := err.(*ToolError); {
-	case refused && len(l.writes) != writes:
-		e.end(Invalid, NoLimit, fmt.Sprintf("tool %s refused a call after writing", tool.Name))
-	case refused:
+	case refused && len(l.writes) == writes && e.clock == clock:
 		code = te.Code
-		l.bytes, l.reads, l.shown = l.bytes[:from], l.reads[:reads], l.shown[:shown]
+		l.cut(from, reads, shown)
 		l.bytes = append(l.bytes, `{"error":{"code":`...)
 		l.bytes = appendJSONString(l.bytes, te.Code)
 		l.bytes = append(l.bytes, `,"text":`...)
@@ -337,9 +385,16 @@ func (e *Episode) run(c *Call, bad *ToolError) {
 		l.bytes = append(l.bytes, "}}"...)
 	case errors.Is(err, errWall):
 		code = "wall"
+		l.cut(from, reads, shown)
+		l.bytes = append(l.bytes, WallResult...)
 		e.end(Truncated, LimitWall, "")
 	case err != nil:
+		if refused {
+			err = fmt.Errorf("tool %s refused a call after it had written or waited: %w", tool.Name, err)
+		}
 		code = "infra"
+		l.cut(from, reads, shown)
+		l.bytes = append(l.bytes, `{"error":{"code":"infra","text":"the environment failed"}}`...)
 		e.end(Invalid, NoLimit, err.Error())
 	}
 	l.end(code)
@@ -488,8 +543,48 @@ func (e *Episode) LogDigest(each func(i int, h Digest)) Digest {
 	return e.log.Chain(d.Sum(), each)
 }
 
-// Abandon tells a tool that runs away to stop at its next touch of the turn. It may be called from another goroutine.
-func (e *Episode) Abandon() { e.stop.Store(true) }
+// enter and leave bracket the pack's code. leave reports false when a watchdog has taken the episode away meanwhile.
+func (e *Episode) enter(wall time.Duration) time.Time {
+	now := time.Now()
+	e.deadline = now.Add(wall)
+	e.phase.Store(working)
+	return now
+}
+
+func (e *Episode) leave() bool {
+	e.gone = !e.phase.CompareAndSwap(working, idle)
+	return !e.gone
+}
+
+// Overdue reports whether the pack's code has been at work past its wall budget at time now. It may be called from another
+// goroutine while one Start or step is under way.
+func (e *Episode) Overdue(now time.Time) bool {
+	return e.phase.Load() == working && now.After(e.deadline)
+}
+
+// Abandon takes the episode away from code that runs away: it tells a tool to stop at its next touch of the turn, records the
+// end (truncated by the wall limit; the digest is zero, since the world is out of reach) and reports true. The episode must
+// not be used again. It reports false if the step has ended by itself. It may be called from another goroutine.
+func (e *Episode) Abandon() bool {
+	if !e.phase.CompareAndSwap(working, abandoned) {
+		return false
+	}
+	e.stop.Store(true)
+	if e.rec != 0 {
+		e.segment = AppendStep(e.segment, StepRec{View: e.view, Text: e.action, Action: e.index, Ended: true})
+		e.segSteps++
+		e.flushSegment()
+		e.opts.Recorder.End(e.rec, EpisodeEnd{Outcome: Truncated, Limit: LimitWall, Steps: e.steps, Calls: e.calls})
+	}
+	return true
+}
+
+// Flush gives the recorder the steps that it has not got yet. A running episode that is given up is flushed, never ended.
+func (e *Episode) Flush() {
+	if e.rec != 0 && e.outcome == Running {
+		e.flushSegment()
+	}
+}
 
 // ownWorld returns a copy of w that the episode may change, in its own memory where it has some.
 func (e *Episode) ownWorld(p *Pack, w World) World {
@@ -534,9 +629,14 @@ func (e *Episode) Restore(s *Snapshot, o Options) error {
 	if err := admit(s.task, s.built, o); err != nil {
 		return err
 	}
+	e.Flush()
 	e.state.copyFrom(&s.state)
 	e.attach(o)
-	e.beginRecord(s.rec, s.steps)
+	parent := s.rec
+	if s.by != o.Recorder {
+		parent = 0 // an id means nothing to another recorder
+	}
+	e.beginRecord(parent, s.steps)
 	return nil
 }
 
@@ -627,12 +727,12 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (e *Episode) beginRecord(parent uint64, step int) {
-	e.rec = 0
+	e.rec, e.by = 0, e.opts.Recorder
 	if e.opts.Recorder == nil {
 		return
 	}
 	e.segment, e.segSeq, e.segSteps, e.segBegan = e.segment[:0], 0, 0, time.Now()
-	e.rec = e.opts.Recorder.Begin(EpisodeStart{e.task, e.opts.Mode, e.view, e.opts.Labels, parent, step})
+	e.rec = e.opts.Recorder.Begin(EpisodeStart{e.task, e.opts.Mode, e.view, e.opts.Labels, parent, step, e.actions})
 	if e.outcome != Running {
 		e.closeRecord()
 	}
@@ -650,6 +750,9 @@ func (e *Episode) ObsCRC() uint32 {
 // record appends one step: uvarint action (structured) or uvarint length and bytes (text), CRC-32C of the observation, the
 // reward as float32 bits, flags.
 func (e *Episode) record(action []byte, index int) {
+	if e.gone {
+		return
+	}
 	e.actions = AppendStep(e.actions, StepRec{View: e.view, Text: action, Action: index})
 	if e.rec == 0 {
 		return

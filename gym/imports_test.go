@@ -27,6 +27,7 @@ var arrows = []struct {
 	{"packs/all", []string{"packs/"}},
 	{"packs/all/generate", nil},
 	{"packs/", []string{"gym", "sandbox/"}}, // and its own subfolders
+	{"capi/sources", nil},
 	{"capi", []string{"packs/all", "sandbox/", "gym", "gym/split", "gym/curriculum", "gym/vector", "gym/trace", "gym/breaker",
 		"gym/prove", "gym/control"}},
 	{"bench/", []string{"gym/", "gym", "packs/", "sandbox/"}},
@@ -40,6 +41,7 @@ var third = map[string][]string{
 	"gym/breaker":     {"gonum.org/v1/gonum"},
 	"gym/curriculum":  {"gonum.org/v1/gonum"},
 	"gym/vector":      {"golang.org/x/sys"},
+	"capi":            {"github.com/mattn/go-sqlite3"}, // its version, for pgym_build_info
 	"sandbox/":        {"golang.org/x/sys"},
 }
 

@@ -95,6 +95,11 @@ func (l *Log) end(err string) {
 	c.ends = [4]int{len(l.bytes), len(l.shown), len(l.reads), len(l.writes)}
 }
 
+// cut drops what a call that came to nothing has shown.
+func (l *Log) cut(bytes, reads, shown int) {
+	l.bytes, l.reads, l.shown = l.bytes[:bytes], l.reads[:reads], l.shown[:shown]
+}
+
 func (l *Log) reset() {
 	l.calls, l.args, l.bytes, l.shown = l.calls[:0], l.args[:0], l.bytes[:0], l.shown[:0]
 	l.reads, l.writes = l.reads[:0], l.writes[:0]
@@ -113,9 +118,10 @@ func (l *Log) copyFrom(src *Log) {
 // every link.
 func (l *Log) Chain(start Digest, each func(i int, h Digest)) Digest {
 	h := start
+	var d Digester
 	for i := range l.calls {
 		c := l.At(i)
-		d := NewDigester("call")
+		d.reset("call")
 		d.Bytes(h[:])
 		d.Int(int64(c.Call.Tool))
 		for k := range l.calls[i].nParam {

@@ -311,6 +311,9 @@ func (p *Pack) Validate() error {
 		say(len(d.Levels) > 0 && d.Base >= 0 && d.Base < len(d.Levels), "dial %s needs levels and a base among them", d.Name)
 	}
 	for _, s := range p.Presets {
+		if len(p.Families) == 0 {
+			break // said above
+		}
 		if _, err := p.Preset(p.Families[0].Name, s.Name); err != nil {
 			say(false, "preset %s: %v", s.Name, err)
 		}

@@ -25,6 +25,7 @@ type EpisodeStart struct {
 	Labels     Labels
 	Parent     uint64 // the recorder's id of the episode this one was forked from, 0 for none
 	ParentStep int
+	Actions    []byte // every action before ParentStep, as AppendStep encodes it, CRCs zero; valid during Begin only
 }
 
 // EpisodeEnd is what a recorder is told when an episode ends.
@@ -44,7 +45,7 @@ type EpisodeEnd struct {
 type AuditResult struct{ Name, Why string }
 
 // Recorder stores episodes as they run. gym/trace implements it. Its methods may be called from many goroutines, for one
-// episode from one at a time.
+// episode from one at a time. A recorder that can fail also has Err() error: while it is not nil, no episode starts.
 type Recorder interface {
 	// Begin returns the recorder's id of the episode, never 0.
 	Begin(s EpisodeStart) uint64

@@ -133,6 +133,11 @@ func (s *slotTable) see(v Value, call int32) int {
 			s.obs.Slots[i][slotOwner] = 0
 		}
 	}
+	for d, owner := range s.owners {
+		if int(owner) == old {
+			s.owners[d] = -1 // a record so long that it outlived its own slot
+		}
+	}
 	s.put(old, v, call)
 	return old
 }
@@ -177,6 +182,20 @@ func (s *slotTable) apply(p *Pack, shows []show, call int32) {
 	}
 }
 
+// compare sets v beside the goal parameters: 0 if none is of its type, 1 if one equals it, 2 if all that are differ.
+func (s *slotTable) compare(v Value) float32 {
+	same := float32(0)
+	for i := range s.pins {
+		if s.val[i].Type == v.Type {
+			if s.val[i] == v {
+				return 1
+			}
+			same = 2
+		}
+	}
+	return same
+}
+
 func (s *slotTable) show(p *Pack, sh *show, owner, depth int, call int32) {
 	v := sh.val
 	number := float32(int64(v.Bits))
@@ -194,25 +213,17 @@ func (s *slotTable) show(p *Pack, sh *show, owner, depth int, call int32) {
 			}
 		}
 	}
+	same := s.compare(v)
+	if owner >= 0 && sh.name != "id" {
+		switch same {
+		case 1:
+			s.obs.Slots[owner][slotMatches]++
+		case 2:
+			s.obs.Slots[owner][slotMismatch]++
+		}
+	}
 	if form == FormOpaque || form == FormText {
-		number = 0
-		for i := range s.pins {
-			if s.val[i].Type == v.Type {
-				number = 2
-				if s.val[i] == v {
-					number = 1
-					break
-				}
-			}
-		}
-		if owner >= 0 && sh.name != "id" {
-			switch number {
-			case 1:
-				s.obs.Slots[owner][slotMatches]++
-			case 2:
-				s.obs.Slots[owner][slotMismatch]++
-			}
-		}
+		number = same
 	}
 	if owner >= 0 {
 		for a, name := range p.Types[s.val[owner].Type].Attrs {

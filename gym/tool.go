@@ -3,6 +3,7 @@ package gym
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -167,6 +168,14 @@ func takes(q *Param, t TypeID) bool {
 // ParseCall reads a text action: a JSON object with "tool" and, if the tool needs any, "args". What is wrong with it is a
 // ToolError, for the agent. tools is the set on offer.
 func (p *Pack) ParseCall(action []byte, tools ToolSet, c *Call) *ToolError {
+	if p.parsePlain(action, tools, c) {
+		return p.check(c)
+	}
+	return p.parseJSON(action, tools, c)
+}
+
+// parseJSON is the whole grammar; parsePlain is its fast part.
+func (p *Pack) parseJSON(action []byte, tools ToolSet, c *Call) *ToolError {
 	c.Reset(0) // what is refused before its tool is known is logged as tool 0
 	if len(action) > MaxActionBytes {
 		return &ToolError{"bad_call", fmt.Sprintf("an action may have %d bytes, not %d", MaxActionBytes, len(action))}
@@ -177,7 +186,7 @@ func (p *Pack) ParseCall(action []byte, tools ToolSet, c *Call) *ToolError {
 	}
 	dec := json.NewDecoder(strings.NewReader(string(action)))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil || in.Tool == nil || dec.More() {
+	if err := dec.Decode(&in); err != nil || in.Tool == nil || !atEOF(dec) {
 		return &ToolError{"bad_call", `a call is one JSON object {"tool": name, "args": {…}}`}
 	}
 	i := p.toolIndex(*in.Tool)
@@ -202,6 +211,12 @@ func (p *Pack) ParseCall(action []byte, tools ToolSet, c *Call) *ToolError {
 		return &ToolError{"bad_argument", t.Name + " takes " + paramNames(t)}
 	}
 	return p.check(c)
+}
+
+// atEOF reports that nothing follows; Decoder.More would overlook a stray closing bracket.
+func atEOF(dec *json.Decoder) bool {
+	_, err := dec.Token()
+	return err == io.EOF
 }
 
 func (p *Pack) noTool(name string, tools ToolSet) string {

@@ -51,7 +51,7 @@ func (t *Turn) Clock() int64 { return t.ep.clock }
 // Wait lets ticks of logical time pass.
 func (t *Turn) Wait(ticks int64) { t.ep.clock += ticks }
 
-// Task returns the task. Tools may use its condition, never its seed.
+// Condition returns the condition that is worked on. Tools may use its condition, never its seed.
 func (t *Turn) Condition() Condition { return t.ep.task.Condition }
 
 // Read records that the result shows a field of an entity at a version.
@@ -69,6 +69,7 @@ func (t *Turn) Write(e Entity, field uint8, ver uint32, old, new int64) {
 func (t *Turn) out(b ...byte) { t.ep.log.bytes = append(t.ep.log.bytes, b...) }
 
 func (t *Turn) key(name string) {
+	t.ep.poll()
 	if t.comma {
 		t.out(',')
 	}
@@ -81,7 +82,6 @@ func (t *Turn) key(name string) {
 
 // Show adds a value under name (name "" inside a list).
 func (t *Turn) Show(name string, v Value) {
-	t.ep.poll()
 	t.key(name)
 	t.ep.log.bytes = v.append(t.ep.log.bytes, t.ep.pack.Types)
 	if f := t.ep.pack.Types[v.Type].Form; f == FormOpaque || f == FormText {

@@ -95,7 +95,8 @@ func (t *Table[R]) AppendDigest(d *Digester) {
 	d.Int(int64(len(t.rows)))
 	for i := range t.rows {
 		d.Int(int64(t.vers[i]))
-		if err := binary.Write(d.h, binary.BigEndian, &t.rows[i]); err != nil {
+		var err error
+		if d.in, err = binary.Append(d.in, binary.BigEndian, &t.rows[i]); err != nil {
 			panic(err) // NewTable refused rows that could fail
 		}
 	}

@@ -73,7 +73,7 @@ typedef struct {
   char text[512]; /* UTF-8, ends with 0, cut at a character */
 } pgym_error;
 
-/* bytes that the library allocated; free with pgym_free */
+/* bytes that the library allocated; free with pgym_free. A zero byte that len does not count follows them. */
 typedef struct {
   char *data;
   uint64_t len;
@@ -179,11 +179,11 @@ int32_t pgym_vec_fork(uint64_t vec, uint32_t src, const uint32_t *dst, uint32_t 
 int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
 
 /* The one cold door: method on handle (0 for the library itself) with a JSON object, answered by a JSON object.
- * Seeds and handles are decimal strings in JSON. Work that may be long takes "budget_ms" (default 200) and answers
- * {"done": false, ...} until it is finished: call again.
+ * Seeds, keys and handles are decimal strings in JSON; everything of a run derives from one key, by purpose. Work that may
+ * be long takes "budget_ms" (default 200) and answers {"done": false, ...} until it is finished: call again.
  *
  *  handle   method            asks                                            answers
- *  0        packs             {}                                              {"packs": [{name, title, version, hash, check_hash, doc, families,
+ *  0        packs             {"pack"?}                                       {"packs": [{name, title, version, hash, check_hash, doc, families,
  *                                                                              dials, presets, tools, agents, audits}]}
  *  0        task              {"task": id}                                    {"task", "condition", "pack", "family", "dials", "seed", "instruction", "limits",
  *                                                                              "tools"}
@@ -191,35 +191,40 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *                              "mode", "seed", "n"}
  *  0        split.freeze      {"split": draft}                                {"split": manifest with its hash}
  *  0        split.region      {"split", "condition": id}                      {"region": "train" | "eval" | "test", "why"}
- *  0        trace.open        {"path", "run": {...}, "durability"}            {"handle", "run"}
+ *  0        trace.open        {"path", "run": {...}, "durability", "resume"}  {"handle", "run"}
  *  trace    trace.flush       {}                                              {"episodes"}: all of them are on disk now
  *  trace    trace.mark        {"iteration"}                                   {}: the state of the trainer is saved; later rows of a killed
  *                                                                              run are superseded on resume
- *  0        trace.query       {"path", "what": "runs"|"episodes"|"steps",...} {"rows": [...]}
+ *  0        trace.query       {"path", "what": "runs"|"episodes"|"steps"      {"rows": [...]}
+ *                              |"calls"|"slots", run, episode, limit, after...}
  *  0        trace.verify      {"path"}                                        {"ok", "episodes", "problems": [...]}
  *  0        trace.replay      {"path", "episode"?, "limit"?, "cursor"}        {"done", "replayed", "mismatches": [...], "cursor"}
  *  0        break.new         {"pack", "split", "key", "families", "dials",   {"handle"}
  *                              "budget", "tau", "checkpoint", "causes"} | {"state"}
  *  break    break.ask         {"n"}                                           {"probes": [{"id", "task", "labels"}], "done"}
- *  break    break.tell        {"results": [{"id", "failed", "lost", "mode"}]} {"done", "spent"}
+ *  break    break.tell        {"results": [{"id", "failed", "lost", "mode"}]} {"done", "spent", "lost"}
  *  break    break.report      {}                                              {"causes": [...], ...}
  *  break    break.state       {}                                              {"state"}
  *  0        curriculum.new    {"pack", "split", "key", "families", "dials",   {"handle"}
  *                              "mode": "failures"|"uniform"} | {"state"}
  *  curric.  curriculum.update {"causes": [...], "checkpoint"}                 {"items"}
- *  curric.  curriculum.ask    {"n", "group_size"}                             {"tasks": [{"task", "labels", "group", "item"}]}
- *  curric.  curriculum.tell   {"results": [{"item", "passes", "episodes"}]}   {}
+ *  curric.  curriculum.ask    {"n", "group_size"}                             {"tasks": [{"id", "task", "labels", "group", "item"}]}
+ *  curric.  curriculum.tell   {"results": [{"item", "passes", "episodes",     {}: one update; episodes are those with an outcome, lost those without.
+ *                              "lost"}]}                                       Vectors tell by themselves.
  *  curric.  curriculum.report / curriculum.state {}                           {"items"} / {"state"}
  *  0        prove.table       {"plan": draft}                                 {"rows": MDE per condition, before freezing}
- *  0        prove.freeze      {"plan": draft}                                 {"plan": with its hash}
- *  0        prove.tasks       {"plan", "look"}                                {"slots": [{"condition", "cluster", "task", "sample", "arms"}]}
- *  0        prove.look        {"plan", "look", "records": [...] | "trace"}    {"rows", "overall", "gates", "counts"}
+ *  0        prove.freeze      {"plan": draft, "key", "split"}                 {"plan": with its hash}; one that has its hash is verified
+ *  0        prove.tasks       {"plan", "key", "look"}                         {"slots": [{"condition", "cluster", "task", "sample", "arms"}]}
+ *  0        prove.look        {"plan", "key", "look", "records": [...] |      {"rows", "overall", "counts", "problems", ...}
+ *                              "trace": path, "base", "checkpoint", "ledger"}
  *  0        prove.report      {"plan", "looks", "learning", ...}              {"report": JSON, "markdown", "html"}
  *  0        rollout           {"agent", "tasks": [{"task","labels"}], "view", "mode", "split", "trace", "variant"}
- *                                                                              {"results": [{task, outcome, success, components, calls, digest}]}
- *  0        check.new         {"pack", "seeds", "dial_seeds", "families"}     {"handle"}
+ *                                                                              {"results": [{task, outcome, limit, success, components, calls, digest, why}]}
+ *  0        check.new         {"pack", "seeds", "dial_seeds", "families",     {"handle"}
+ *                              "key"}
  *  check    check.step        {"budget_ms"}                                   {"done", "ok", "episodes", "total", "rows", "failures"}
- *  vec      vec.info          {"env"}                                         {"task", "instruction", "limits", "tools", "labels", "why"}
+ *  vec      vec.info          {"env"}                                         {"task", "instruction", "limits", "tools", "labels", "outcome", "why",
+ *                                                                              "digest": of the episode that the row shows}
  *  any      close             {}                                              {}
  * Errors: UNKNOWN (method), INPUT, HANDLE, and those of what it does. */
 int32_t pgym_request(uint64_t handle, pgym_cstr method, pgym_cstr json, uint64_t len, pgym_bytes *out, pgym_error *err);

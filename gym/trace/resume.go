@@ -10,10 +10,10 @@ import (
 const runColumns = `policy, checkpoint_hash, pack_hash, check_hash, split_hash, plan_hash, config`
 
 // begin writes the run's row, or finds the run to resume and supersedes what its last mark does not cover.
-func (t *Trace) begin(f *file, r Run, resume bool) error {
+func (t *Trace) begin(f *file, r Run, o Options) error {
 	identity := []any{r.Policy, r.Checkpoint, r.Pack, r.Check, r.Split, r.Plan, string(r.Config)}
-	if resume {
-		found, err := t.find(f, identity)
+	if o.Resume {
+		found, err := t.find(f, identity, o.Saved)
 		if err != nil || found {
 			return err
 		}
@@ -28,7 +28,7 @@ func (t *Trace) begin(f *file, r Run, resume bool) error {
 }
 
 // find resumes the latest run of this identity. It reports false if the file has no run at all.
-func (t *Trace) find(f *file, identity []any) (bool, error) {
+func (t *Trace) find(f *file, identity []any, saved int64) (bool, error) {
 	rows, err := f.query(`SELECT id, `+runColumns+` FROM run ORDER BY id DESC`, len(identity)+1)
 	if err != nil || len(rows) == 0 {
 		return false, err
@@ -43,7 +43,7 @@ func (t *Trace) find(f *file, identity []any) (bool, error) {
 		}
 		if other == nil {
 			t.run = row[0].(int64)
-			return true, t.supersede(f)
+			return true, t.supersede(f, saved)
 		}
 		if differ == nil {
 			differ = other
@@ -55,12 +55,17 @@ func (t *Trace) find(f *file, identity []any) (bool, error) {
 
 // supersede marks what the run did after its last mark, and what it had not ended. Sealed slots that were filled stay: a
 // sealed slot is never run again, so a trainer marks its state before it opens a look.
-func (t *Trace) supersede(f *file) error {
-	last, err := f.query(`SELECT coalesce(max(id), 0) FROM mark WHERE run = ?`, 1, t.run)
+func (t *Trace) supersede(f *file, saved int64) error {
+	last, err := f.query(`SELECT coalesce(max(id), 0), coalesce(max(iteration), 0) FROM mark WHERE run = ?`, 2, t.run)
 	if err != nil {
 		return err
 	}
 	t.mark = last[0][0].(int64)
+	if last[0][1].(int64) < saved {
+		if t.mark, err = t.insertMark(f, saved); err != nil {
+			return err
+		}
+	}
 	_, err = f.exec(`UPDATE episode SET superseded = 1 WHERE run = ?1 AND superseded = 0
 		AND (outcome = 0 OR mark >= ?2 AND purpose <> 'sealed')`, t.run, t.mark)
 	if err != nil {

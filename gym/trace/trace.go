@@ -55,6 +55,9 @@ type Options struct {
 	Durability Durability
 	// Resume goes on with the file's latest run of this identity: see Trace.Mark. In a file without runs it starts one.
 	Resume bool
+	// Saved is the iteration of the state that the trainer resumes from. If the last mark is older, the process died between
+	// saving and marking: all that had ended belongs to the state, and Open makes the mark.
+	Saved int64
 }
 
 // Trace records the episodes of one run. Its methods may be called from many goroutines.
@@ -101,7 +104,7 @@ func Open(path string, r Run, o Options) (*Trace, error) {
 	}
 	s.refs++
 	t := &Trace{store: s, pack: r.Pack, plan: r.Plan}
-	if err := s.do(func(f *file) error { return t.begin(f, r, o.Resume) }); err != nil {
+	if err := s.do(func(f *file) error { return t.begin(f, r, o) }); err != nil {
 		if cerr := t.release(); !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)
 		}
@@ -182,12 +185,16 @@ func (t *Trace) Mark(iteration int64) error {
 		return t.Err()
 	}
 	return t.store.do(func(f *file) error {
-		id, err := f.exec(`INSERT INTO mark(run, iteration, at_us) VALUES (?, ?, ?)`, t.run, iteration, time.Now().UnixMicro())
+		id, err := t.insertMark(f, iteration)
 		if err == nil {
 			t.mark = id
 		}
 		return err
 	})
+}
+
+func (t *Trace) insertMark(f *file, iteration int64) (int64, error) {
+	return f.exec(`INSERT INTO mark(run, iteration, at_us) VALUES (?, ?, ?)`, t.run, iteration, time.Now().UnixMicro())
 }
 
 // Close writes what is left and ends the run. Episodes still running keep the steps that they have handed over. A second

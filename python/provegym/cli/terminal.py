@@ -1,0 +1,107 @@
+"""What the verbs share: tables, a progress bar with the time left, JSON on request, common arguments."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from provegym.errors import BadInputError, StoreError
+
+__all__ = ["Progress", "Verbs", "add_json", "add_source", "print_json", "read_json", "source", "table"]
+
+Verbs = Any  # argparse keeps the type of add_subparsers private
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Adds what chooses tasks."""
+    parser.add_argument("--family", action="append", help="a family to draw from (again for more)")
+    parser.add_argument("--preset", action="append", help="named settings to draw from (again for more)")
+    parser.add_argument("--dial", action="append", metavar="NAME=VALUE", help="one setting (again for more)")
+    parser.add_argument("--split", type=Path, help="split manifest; every mode but free needs one")
+    parser.add_argument("--mode", default="free", help="free, train, eval or test (default: free)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the tasks (default: 0)")
+
+
+def source(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns what ``add_source`` read, as ``provegym.sample`` and ``Env`` take it, the seed included."""
+    dials = None
+    if args.dial:
+        pairs = [d.partition("=") for d in args.dial]
+        for name, equals, _ in pairs:
+            if not equals:
+                raise BadInputError(f"--dial takes NAME=VALUE, not {name!r}")
+        dials = {name: value for name, _, value in pairs}
+    chosen = {"family": args.family, "preset": args.preset, "dials": dials, "split": args.split}
+    return {**chosen, "mode": args.mode, "seed": args.seed}
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def read_json(path: Path) -> Any:
+    """Returns what a JSON file holds."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise StoreError(f"{path}: {err.strerror}") from err
+    except ValueError as err:
+        raise BadInputError(f"{path} is not JSON: {err}") from err
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return str(value) if isinstance(value, str | int) else json.dumps(value, ensure_ascii=False)
+
+
+def table(rows: Iterable[Sequence[Any]], head: Sequence[str]) -> None:
+    """Prints rows under a head, numbers to the right."""
+    rows = list(rows)
+    cells = [[_cell(v) for v in row] for row in rows]
+    widths = [max(len(r[i]) for r in [list(head), *cells]) for i in range(len(head))]
+    right = [
+        bool(rows) and all(isinstance(r[i], int | float) and not isinstance(r[i], bool) for r in rows) for i in range(len(head))
+    ]
+    for line in [list(head), *cells]:
+        out = [v.rjust(w) if r else v.ljust(w) for v, w, r in zip(line, widths, right, strict=True)]
+        print("  ".join(out).rstrip())
+
+
+class Progress:
+    """A bar on standard error, drawn if that is a terminal."""
+
+    def __init__(self, title: str) -> None:
+        """Starts the clock."""
+        self.title, self.began, self.shown = title, time.monotonic(), False
+
+    def show(self, done: int, total: int, note: str = "") -> None:
+        """Draws it at done of total."""
+        if not sys.stderr.isatty():
+            return
+        width, share = 30, done / total if total else 0.0
+        spent = time.monotonic() - self.began
+        left = f"{spent / share - spent:.0f} s left" if share > 0 else ""
+        bar = "#" * int(width * share)
+        print(f"\r{self.title} [{bar:<{width}}] {done}/{total} {left} {note}\x1b[K", end="", file=sys.stderr, flush=True)
+        self.shown = True
+
+    def close(self) -> None:
+        """Ends the line."""
+        if self.shown:
+            print(file=sys.stderr)

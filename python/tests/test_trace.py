@@ -1,0 +1,114 @@
+"""Recording from Python: what is flushed is on disk, what was recorded replays to the same digests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from agents import pick_number, play
+
+import provegym
+from provegym import Trace, trace
+from provegym.errors import BadInputError, ProveGymError, StateError, StoreError
+
+
+def test_an_environment_records(tmp_path: Path, seed: int) -> None:
+    store = tmp_path / "a.db"
+    env: Any = gym.make("provegym/ToolUse-v0", trace=store, labels={"purpose": "train", "arm": "a"}).unwrapped
+    told = play(env, seed, 60)
+    Trace.shared(store, "tooluse").flush()
+    episodes = trace.query(store, "episodes")
+    ended = [t for t in told if len(t) == 6 and (t[3] or t[4])]
+    assert len([e for e in episodes if e["outcome"]]) == len(ended) > 0
+    assert {e["purpose"] for e in episodes} == {"train"} and {e["arm"] for e in episodes} == {"a"}
+    env.close()
+    assert trace.verify(store)["ok"]
+    assert not [m for answer in trace.replay(store) for m in answer.get("mismatches") or []]
+
+
+def test_a_trace_is_shared_and_outlives_its_users(tmp_path: Path, seed: int) -> None:
+    store = Trace(tmp_path / "b.db", {"policy": "random"}, pack="tooluse")
+    assert Trace.shared(tmp_path / "b.db", "tooluse") is store
+    envs: Any = gym.make_vec("provegym/ToolUseStructured-v0", 4, trace=store, autoreset_mode="SameStep")
+    rng = np.random.default_rng(seed)
+    envs.reset(seed=seed)
+    ended = 0
+    for _ in range(100):
+        _, _, terminated, truncated, _ = envs.step(np.array([pick_number(m, rng) for m in envs.action_masks()]))
+        ended += int((terminated | truncated).sum())
+    with pytest.raises(StateError):
+        store.close()
+    envs.close()
+    store.close()
+    store.close()
+    done = [e for e in trace.query(tmp_path / "b.db", "episodes") if e["outcome"]]
+    assert len(done) == ended > 0
+
+
+def test_what_is_flushed_survives_kill(tmp_path: Path) -> None:
+    code = f"""
+        import gymnasium, provegym, sys
+        store = provegym.Trace({str(tmp_path / "c.db")!r}, pack="tooluse")
+        envs = gymnasium.make_vec("provegym/ToolUse-v0", 8, trace=store, autoreset_mode="SameStep")
+        envs.reset(seed=1)
+        ended = 0
+        while True:
+            *_, terminated, truncated, _ = envs.step(["x"] * 8)
+            ended += int((terminated | truncated).sum())
+            if ended >= 40:
+                store.flush()
+                print(ended, flush=True)
+                while True: envs.step(["x"] * 8)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        ended = int(child.stdout.readline())
+        os.kill(child.pid, signal.SIGKILL)
+    done = [e for e in trace.query(tmp_path / "c.db", "episodes") if e["outcome"]]
+    assert len(done) >= ended
+    assert trace.verify(tmp_path / "c.db")["ok"]
+
+
+def test_packs_of_one_store_have_runs_of_their_own(tmp_path: Path, seed: int) -> None:
+    store = tmp_path / "d.db"
+    for id_ in ("provegym/ToolUse-v0", "provegym/Echo-v0", "provegym/ToolUseStructured-v0"):
+        env: Any = gym.make(id_, trace=store).unwrapped
+        play(env, seed, 40)
+        env.close()
+    Trace.shared(store, "echo").flush()
+    assert [r["pack_hash"] for r in trace.query(store, "runs")] == [provegym.pack(p)["hash"] for p in ("tooluse", "echo")]
+
+
+def test_a_run_of_another_pack_is_refused(tmp_path: Path, seed: int) -> None:
+    store = Trace(tmp_path / "e.db", pack="echo")
+    env: Any = gym.make("provegym/ToolUse-v0", trace=store).unwrapped
+    with pytest.raises(BadInputError, match="pack"):
+        env.reset(seed=seed)
+        store.flush()
+    env.close()
+    with pytest.raises(BadInputError, match="pack"):
+        store.close()
+
+
+def test_bad_stores(tmp_path: Path) -> None:
+    with pytest.raises((StoreError, ProveGymError), match=r"none\.db"):
+        trace.query(tmp_path / "none.db", "runs")
+    junk = tmp_path / "junk.db"
+    junk.write_bytes(b"x" * 9000)
+    with pytest.raises(ProveGymError, match=r"junk\.db"):
+        trace.query(junk, "runs")
+    with pytest.raises(ProveGymError):
+        Trace(junk)
+    Trace(tmp_path / "good.db").close()
+    with pytest.raises(ProveGymError, match="episodes"):
+        trace.query(tmp_path / "good.db", "episods")
+    with pytest.raises(ProveGymError, match="did you mean"):
+        trace.query(tmp_path / "good.db", "episodes", rnu=1)
