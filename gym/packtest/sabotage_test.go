@@ -1,4 +1,4 @@
-package echo_test
+package packtest_test
 
 import (
 	"os"

@@ -1,0 +1,404 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"provegym/gym"
+	"provegym/gym/prove/stats"
+)
+
+const (
+	defaultSeeds     = 2000
+	defaultDialSeeds = 300
+	workers          = 2
+	alpha            = 0.05 // of Wilson's interval
+	maxFailures      = 50   // listed; all are counted
+)
+
+// Options say how much a check of a pack does. The zero value is the full check.
+type Options struct {
+	Families  []string // nil for all
+	Seeds     int      // per family at the base condition; 0 for 2,000, below 0 for none
+	DialSeeds int      // per family and dial end; 0 for 300, below 0 for none
+	Key       gym.Key  // the tasks' seeds derive from it
+}
+
+// Check holds a pack to its controls. It is used by one goroutine at a time and works in slices; see Step.
+type Check struct {
+	agents []gym.Agent
+	jobs   []job
+	views  []*bench // one of each worker
+
+	next atomic.Int64 // index of the next job
+
+	mu       sync.Mutex // guards what follows
+	rows     map[rowKey]*tally
+	failures []Failure
+	failed   int
+	done     int
+	spent    time.Duration
+}
+
+// job is one seed of one condition.
+type job struct {
+	condition gym.Condition
+	base      bool
+	index     int
+	seed      uint64
+}
+
+type rowKey struct {
+	agent     int
+	view      gym.View
+	condition gym.Condition
+}
+
+type tally struct {
+	episodes, passes, broken, void int
+	variants                       int
+	covered                        map[int]bool
+}
+
+// Row is what one agent did in one view of one condition.
+type Row struct {
+	Control   string  `json:"control"`
+	Kind      string  `json:"kind"`
+	Family    string  `json:"family"`
+	View      string  `json:"view"`
+	Condition string  `json:"condition"`
+	Episodes  int     `json:"episodes"` // those that count
+	Passes    int     `json:"passes"`
+	Broken    int     `json:"broken"` // invalid, check_error or stopped by an error: never right
+	Void      int     `json:"void"`   // the deviation did not take place; not among Episodes
+	Variants  int     `json:"variants"`
+	Covered   int     `json:"covered"` // variants that were played
+	Lower     float64 `json:"lower"`   // Wilson's two-sided 95 % interval of the pass rate
+	Upper     float64 `json:"upper"`
+	Bound     float64 `json:"bound"` // that Upper must not exceed; 0 where the rate must be exactly 0 or 1
+	OK        bool    `json:"ok"`
+}
+
+// Failure is one episode that did not end as its control must.
+type Failure struct {
+	Task    string `json:"task"`
+	Control string `json:"control"`
+	Variant int    `json:"variant"`
+	View    string `json:"view"`
+	Text    string `json:"text"`
+	Rerun   string `json:"rerun"`
+
+	order [2]int // job and agent, for a stable list
+}
+
+// Report is how far a check has come.
+type Report struct {
+	OK       bool          `json:"ok"` // nothing has failed; says all only when done
+	Done     bool          `json:"done"`
+	Episodes int           `json:"episodes"`
+	Total    int           `json:"total"`
+	Left     time.Duration `json:"left_ns"` // estimated from the speed so far
+	Rows     []Row         `json:"rows"`
+	Failed   int           `json:"failed"`   // episodes
+	Failures []Failure     `json:"failures"` // the first 50 by job
+}
+
+// NewCheck plans the check of a pack; see the package comment.
+//
+// Errors: gym.ErrUnknown for a family that the pack lacks; gym.ErrPack if it has no oracle.
+func NewCheck(p *gym.Pack, o Options) (*Check, error) {
+	if o.Families == nil {
+		o.Families = p.FamilyNames()
+	}
+	if o.Seeds == 0 {
+		o.Seeds = defaultSeeds
+	}
+	if o.DialSeeds == 0 {
+		o.DialSeeds = defaultDialSeeds
+	}
+	c := &Check{rows: map[rowKey]*tally{}}
+	oracle := false
+	for _, a := range Agents(p) {
+		if a.Kind != gym.Baseline {
+			c.agents = append(c.agents, a)
+		}
+		oracle = oracle || a.Kind == gym.Oracle
+	}
+	if !oracle {
+		return nil, fmt.Errorf("%w: %s has no oracle", gym.ErrPack, p.Name)
+	}
+	for _, family := range o.Families {
+		base, err := Base(p, family)
+		if err != nil {
+			return nil, err
+		}
+		key := o.Key.Sub("check").Sub(family)
+		c.plan(base, true, o.Seeds, key)
+		for _, end := range DialEnds(base) {
+			c.plan(end, false, o.DialSeeds, key) // the same seeds, so that levels are paired
+		}
+	}
+	for range workers {
+		c.views = append(c.views, &bench{})
+	}
+	return c, nil
+}
+
+// Base returns the condition that a family is checked at: preset L1 if the pack has it, else its base.
+func Base(p *gym.Pack, family string) (gym.Condition, error) {
+	if slices.Contains(p.PresetNames(), "L1") {
+		return p.Preset(family, "L1")
+	}
+	return p.Condition(family)
+}
+
+// DialEnds returns base with each dial turned to its first and its last level, where that differs from base.
+func DialEnds(base gym.Condition) []gym.Condition {
+	var out []gym.Condition
+	for i := range base.Pack.Dials {
+		last := len(base.Pack.Dials[i].Levels) - 1
+		for _, level := range []int{0, last} {
+			if c := base; int(c.Levels[i]) != level && (level == 0 || last > 0) {
+				c.Levels[i] = uint8(level)
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+func (c *Check) plan(condition gym.Condition, base bool, seeds int, key gym.Key) {
+	for i := range max(0, seeds) {
+		c.jobs = append(c.jobs, job{condition, base, i, key.At(uint64(i)).Seed()})
+	}
+}
+
+// plays calls f for every agent and view that the job has.
+func (c *Check) plays(j job, f func(agent int, v gym.View)) {
+	for i := range c.agents {
+		switch a := &c.agents[i]; {
+		case a.Bound > 0 && !j.base:
+		case a.Bound > 0 || a.Kind != gym.NegativeControl:
+			f(i, gym.Text)
+			f(i, gym.Structured)
+		default:
+			f(i, gym.View(j.index%2))
+		}
+	}
+}
+
+func (c *Check) count(j job) int {
+	n := 0
+	c.plays(j, func(int, gym.View) { n++ })
+	return n
+}
+
+// Step works for about the budget on two goroutines and reports. It may be called until the report says that it is done.
+func (c *Check) Step(budget time.Duration) Report {
+	began := time.Now()
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for time.Since(began) < budget {
+				i := int(c.next.Add(1)) - 1
+				if i >= len(c.jobs) {
+					return
+				}
+				c.run(i, c.views[w])
+			}
+		})
+	}
+	wg.Wait()
+	c.spent += time.Since(began)
+	return c.report()
+}
+
+// bench is one worker's memory: an episode of each view and its snapshot at the start of the task at hand.
+type bench struct {
+	ep    [2]gym.Episode
+	start [2]gym.Snapshot
+}
+
+func (c *Check) run(i int, b *bench) {
+	j := c.jobs[i]
+	task := gym.Task{Condition: j.condition, Seed: j.seed}
+	var built [2]error
+	for v := range b.ep {
+		built[v] = b.begin(task, gym.View(v))
+	}
+	c.plays(j, func(agent int, v gym.View) {
+		a := &c.agents[agent]
+		if built[v] != nil {
+			c.add(i, agent, v, task, 0, 1, result{err: built[v]})
+			return
+		}
+		variant, n, r := b.play(a, task, v, j.index/2)
+		c.add(i, agent, v, task, variant, n, r)
+	})
+}
+
+// begin builds the task in one view. A panic of the pack is an error here: a check must outlive what it checks.
+func (b *bench) begin(task gym.Task, v gym.View) (err error) {
+	defer recovered(&err)
+	if err := b.ep[v].Start(task, gym.Options{View: v}); err != nil {
+		return err
+	}
+	return b.ep[v].Snapshot(&b.start[v])
+}
+
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v", r)
+	}
+}
+
+// result is how one episode ended.
+type result struct {
+	pass, void bool
+	err        error // what made it broken
+	text       string
+}
+
+// play plays variant turn%n of the agent, where n is how many the task has; with n = 0 it plays nothing.
+func (b *bench) play(a *gym.Agent, task gym.Task, v gym.View, turn int) (variant, n int, r result) {
+	defer recovered(&r.err)
+	ep := &b.ep[v]
+	if err := ep.Restore(&b.start[v], gym.Options{View: v}); err != nil {
+		return 0, 1, result{err: err}
+	}
+	if n = variants(a, ep.Evidence()); n == 0 {
+		return 0, 0, r
+	}
+	variant = turn % n
+	actor := a.New(ep.Evidence(), variant, Key(task, a.Name))
+	if err := Play(ep, actor); err != nil {
+		return variant, n, result{err: err}
+	}
+	if o := ep.Outcome(); o == gym.Invalid || o == gym.CheckError {
+		return variant, n, result{err: fmt.Errorf("%s: %s", o, ep.Why())}
+	}
+	r.pass = ep.Success()
+	if void, ok := actor.(Void); ok {
+		r.void = void.Void(ep)
+	}
+	r.text = fmt.Sprintf("%s after %d of %d calls, %+v, last result %s", ep.Outcome(), ep.Calls(), ep.Limits().Calls, ep.Components(),
+		cut(string(ep.Result())))
+	return variant, n, r
+}
+
+func cut(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
+
+func (c *Check) add(job, agent int, v gym.View, task gym.Task, variant, n int, r result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done++
+	key := rowKey{agent, v, task.Condition}
+	t := c.rows[key]
+	if t == nil {
+		t = &tally{covered: map[int]bool{}}
+		c.rows[key] = t
+	}
+	if n == 0 {
+		return
+	}
+	t.variants = max(t.variants, n)
+	t.covered[variant] = true
+	a := &c.agents[agent]
+	wrong := ""
+	switch {
+	case r.err != nil:
+		t.episodes++
+		t.broken++
+		wrong = r.err.Error()
+	case r.void:
+		t.void++
+	default:
+		t.episodes++
+		if r.pass {
+			t.passes++
+		}
+		if r.pass == (a.Kind == gym.NegativeControl) && a.Bound == 0 {
+			wrong = r.text
+		}
+	}
+	if wrong == "" {
+		return
+	}
+	c.failed++
+	c.failures = append(c.failures, Failure{
+		Task: task.ID(), Control: a.Name, Variant: variant, View: v.String(), Text: wrong,
+		Rerun: Rerun(task, a.Name, variant, v), order: [2]int{job, agent},
+	})
+	if len(c.failures) > 4*maxFailures {
+		c.failures = first(c.failures)
+	}
+}
+
+// Rerun returns the command that plays one episode again.
+func Rerun(task gym.Task, agent string, variant int, v gym.View) string {
+	return fmt.Sprintf("provegym run --agent %s --variant %d --view %s '%s'", agent, variant, v, task.ID())
+}
+
+// first keeps the failures of the earliest jobs, so that the list does not depend on which worker was faster.
+func first(fs []Failure) []Failure {
+	slices.SortFunc(fs, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(a.order[0], b.order[0]), cmp.Compare(a.order[1], b.order[1]), cmp.Compare(a.View, b.View))
+	})
+	return fs[:min(len(fs), maxFailures)]
+}
+
+func (c *Check) report() Report {
+	r := Report{OK: c.failed == 0, Done: int(c.next.Load()) >= len(c.jobs), Episodes: c.done, Failed: c.failed, Failures: first(c.failures)}
+	c.failures = r.Failures
+	last := rowKey{agent: -1}
+	for _, j := range c.jobs {
+		r.Total += c.count(j)
+		if j.condition == last.condition {
+			continue
+		}
+		last.condition = j.condition
+		for agent := range c.agents {
+			for v := range gym.View(2) {
+				if t := c.rows[rowKey{agent, v, j.condition}]; t != nil {
+					row := t.row(&c.agents[agent], v, j.condition)
+					r.Rows = append(r.Rows, row)
+					r.OK = r.OK && (row.OK || !r.Done)
+				}
+			}
+		}
+	}
+	if c.done > 0 {
+		r.Left = time.Duration(float64(c.spent) / float64(c.done) * float64(r.Total-c.done))
+	}
+	return r
+}
+
+func (t *tally) row(a *gym.Agent, v gym.View, c gym.Condition) Row {
+	row := Row{
+		Control: a.Name, Kind: a.Kind.String(), Family: c.Family, View: v.String(), Condition: c.ID(),
+		Episodes: t.episodes, Passes: t.passes, Broken: t.broken, Void: t.void, Variants: t.variants, Covered: len(t.covered),
+		Upper: 1, Bound: a.Bound,
+	}
+	if t.episodes > 0 {
+		row.Lower, row.Upper = stats.Wilson(t.passes, t.episodes, alpha)
+	}
+	switch {
+	case a.Kind != gym.NegativeControl:
+		row.OK = t.passes == t.episodes
+	case a.Bound > 0:
+		row.OK = row.Upper <= a.Bound
+	default:
+		row.OK = t.passes == 0
+	}
+	row.OK = row.OK && t.broken == 0
+	return row
+}
