@@ -191,7 +191,8 @@ def uniforms(keys: Array, step: Array) -> Array:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    out: Array = (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return out
 
 
 class Policy:
@@ -202,7 +203,8 @@ class Policy:
         x = STATE_FEATURES + 2 * SLOT_HIDDEN
 
         def layer(rows: int, cols: int, gain: float = 1.0) -> Array:
-            return (rng.standard_normal((rows, cols)) * gain * np.sqrt(2 / rows)).astype(dtype)
+            w: Array = (rng.standard_normal((rows, cols)) * gain * np.sqrt(2 / rows)).astype(dtype)
+            return w
 
         self.w: dict[str, Array] = {
             "slot": layer(SLOT_FEATURES, SLOT_HIDDEN),
@@ -227,7 +229,7 @@ class Policy:
     def _forward(self, obs: Obs) -> tuple[Array, dict[str, Any]]:
         w, dtype = self.w, self.w["one"].dtype
         full = obs["slots"][:, :, TYPE] > 0
-        used = max(1, int(full.any(0).nonzero()[0].max(initial=0)) + 1)
+        used = max(1, int(np.flatnonzero(full.any(0)).max(initial=0)) + 1)
         full = full[:, :used]
         f = slot_features(obs, used).astype(dtype, copy=False)
         n = len(f)
@@ -249,8 +251,8 @@ class Policy:
         logits = np.where((kind == 1)[:, None], slot, logits)
         logits[:, 0] = (h2 @ w["skip"])[:, 0]
         logits = np.where(obs["mask"] > 0, logits, -np.inf)
-        cache = dict(f=f, s=s, full=full, used=used, count=count, top=top, x=x, h1=h1, h2=h2, q=q, m=m, kind=kind)
-        return logits, cache
+        cache = {"f": f, "s": s, "full": full, "used": used, "count": count, "top": top, "x": x, "h1": h1, "h2": h2}
+        return logits, {**cache, "q": q, "m": m, "kind": kind}
 
     def probabilities(self, obs: Obs) -> Array:
         """The chance of each action, (n, 65); 0 where the mask is 0."""
@@ -266,7 +268,7 @@ class Policy:
         mask = obs["mask"]
         actions = mask.argmax(1).astype(np.int32)
         chance = np.ones(len(mask))
-        open_rows = (mask.sum(1) > 1).nonzero()[0]
+        open_rows = np.flatnonzero(mask.sum(1) > 1)
         if len(open_rows):
             p = self.probabilities({k: v[open_rows] for k, v in obs.items()}).astype(np.float64)
             c = np.cumsum(p, axis=1)
@@ -330,7 +332,8 @@ class Policy:
 
 def _softmax(logits: Array) -> Array:
     e = np.exp(logits - logits.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
+    p: Array = e / e.sum(1, keepdims=True)
+    return p
 
 
 class Adam:

@@ -53,20 +53,20 @@ SPLIT = {
 TRAINED = ("resolve-act", "branch", "refusal")
 HELD_OUT = [(f, q) for f in TRAINED for q in ("indirection=2&near_duplicates=8", "extra_tools=8&page_size=10")]
 NEW_FAMILY = [("for-each", "fanout=1"), ("for-each", "")]
-EASY = ["L0", "L1"]
+EASY: list[tuple[str, dict[str, str]]] = [("L0", {}), ("L1", {}), ("L0", {"indirection": "2"})]  # preset, and dials over it
 
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[float, float]] = {
-    "oracle_episodes": (240, 120),
-    "imitation_epochs": (3, 3),
+    "oracle_episodes": (240, 160),
+    "imitation_epochs": (5, 4),
     "check_episodes": (200, 60),
     "baseline_tasks": (20, 4),
     "break_budget": (500, 120),
-    "iterations": (40, 2),
+    "iterations": (60, 2),
     "groups": (32, 8),
     "group_size": (8, 4),
-    "break_every": (10, 1),
-    "monitor_every": (8, 1),
+    "break_every": (15, 1),
+    "monitor_every": (10, 1),
     "monitor_tasks": (20, 4),
     "sealed_tasks": (100, 20),
 }
@@ -144,7 +144,8 @@ class Run:
         }
         self.players = players
         try:
-            with tqdm(total=len(units), initial=self.state["unit"], desc="run", unit="unit", smoothing=0.1) as self.bar:
+            start = self.state["unit"]
+            with tqdm(total=len(units), initial=start, desc="run", unit="unit", smoothing=0.1, disable=None) as self.bar:
                 for number, (name, work) in enumerate(units):
                     if number < self.state["unit"]:
                         continue
@@ -175,7 +176,8 @@ class Run:
             self.plan = prove.freeze(json.loads((self.out / "plan.json").read_text()), key=self.seed)
             if self.plan["base"]["rule"] != self.rule():
                 raise StopError(
-                    f"{self.out} was started with other arguments ({self.plan['base']['rule']}): give the same, or another --out"
+                    f"{self.out} was started with other arguments ({self.plan['base']['rule']}): give the same, or another "
+                    "--out"
                 )
             if state.exists():
                 self.load(state)
@@ -206,8 +208,10 @@ class Run:
     def rule(self) -> str:
         """How the base checkpoint comes about: everything that decides it."""
         c = self.config
+        easy = ", ".join(p + "".join(f" {k}={v}" for k, v in d.items()) for p, d in EASY)
         return (
-            f"imitation of {self.size['oracle_episodes']} oracle episodes of presets {'+'.join(EASY)}, {self.size['imitation_epochs']} epochs, seed {self.seed}"
+            f"imitation of {self.size['oracle_episodes']} oracle episodes ({easy}), {self.size['imitation_epochs']} epochs, "
+            f"seed {self.seed}"
             + (", smoke" if c["smoke"] else "")
             + (", uniform" if c["uniform"] else "")
             + (", no training" if c["no_train"] else "")
@@ -242,7 +246,9 @@ class Run:
 
     def save(self) -> None:
         """Writes the state by temporary file and rename, then marks it in the trace."""
-        arrays = {f"policy.{k}": v for k, v in self.policy.w.items()} | {f"base.{k}": v for k, v in self.base.w.items()}
+        arrays: dict[str, Any] = {f"policy.{k}": v for k, v in self.policy.w.items()} | {
+            f"base.{k}": v for k, v in self.base.w.items()
+        }
         arrays |= {f"mean.{k}": v for k, v in self.adam.mean.items()} | {f"square.{k}": v for k, v in self.adam.square.items()}
         if self.best is not None:
             arrays |= {f"best.{k}": v for k, v in self.best.w.items()}
@@ -275,9 +281,12 @@ class Run:
         self, mode: str, jobs: list[Job], policy: Policy | None, what: str, **more: Any
     ) -> tuple[list[Played], Decisions | None]:
         """Plays jobs with a progress line."""
-        with tqdm(total=len(jobs), desc=f"  {what}", leave=False, unit="ep") as bar:
-            result = self.players[mode].play(jobs, policy, progress=lambda done: bar.update(done - bar.n), **more)
-        return result
+        with tqdm(total=len(jobs), desc=f"  {what}", leave=False, unit="ep", disable=None) as bar:
+
+            def progress(done: int) -> None:
+                bar.update(done - bar.n)
+
+            return self.players[mode].play(jobs, policy, progress=progress, **more)
 
     def job(self, task: str, purpose: str, *noise: object, **labels: Any) -> Job:
         """A job with its labels; `noise` names the randomness of the policy in it."""
@@ -312,14 +321,12 @@ class Run:
 
     def imitate(self) -> None:
         """Makes the base checkpoint from recorded oracle episodes of easy tasks."""
-        tasks = provegym.sample(
-            PACK,
-            self.size["oracle_episodes"],
-            seed=noise_key(self.seed, "imitation") % 2**63,
-            preset=EASY,
-            split=self.split,
-            mode="train",
-        )
+        share = self.size["oracle_episodes"] // len(EASY)
+        tasks = [
+            task
+            for i, (preset, dials) in enumerate(EASY)
+            for task in self.sample(share, "imitation", i, preset=preset, dials=dials)
+        ]
         plans = provegym.rollout("oracle", tasks, view="structured", mode="train", split=self.split, actions=True)
         jobs = [self.job(t, "train", arm="oracle") for t in tasks]
         played, seen = self.play("train", jobs, None, "oracle", script=[p["actions"] for p in plans], record=True)
@@ -349,6 +356,11 @@ class Run:
                 f"the base passes {rate:.0%} of the training conditions, outside {lo:.0%} to {hi:.0%}: "
                 "training could show nothing; change the imitation's size"
             )
+
+    def sample(self, n: int, *noise: object, **more: Any) -> list[str]:
+        """Draws training tasks from a stream of their own."""
+        key = noise_key(self.seed, *noise) % 2**63
+        return provegym.sample(PACK, n, seed=key, split=self.split, mode="train", **more)
 
     def search(self, i: int) -> None:
         """Break on the current checkpoint: old causes first, then a search; the curriculum takes what it confirms."""
@@ -423,7 +435,7 @@ class Run:
             if played[k].success is not None:
                 groups[d.group].append(k)
         advantage = np.zeros(len(draws), np.float32)
-        results = []
+        results: list[dict[str, Any]] = []
         for members in groups.values():
             wins = np.array([bool(played[k].success) for k in members], np.float32)
             advantage[members] = (wins - wins.mean()) / (wins.std() + 0.1)
@@ -593,28 +605,33 @@ def write(path: Path, content: str | bytes) -> None:
     temporary.replace(path)
 
 
+def points(share: float | None) -> str:
+    """A smallest detectable change, in points."""
+    return "none" if share is None else f"{100 * share:.1f}"
+
+
 def print_planning(plan: dict[str, Any]) -> None:
     """The smallest change that each condition can detect, before anything runs."""
-    print(f"{'condition':64} {'tasks':>5} {'detects':>8}")
-    for c in plan["conditions"]:
-        print(f"{c['id']:64} {c['G']:5} {'none' if c['mde'] is None else format(100 * c['mde'], '.1f'):>8}")
-    o = plan["overall"]
-    print(
-        f"{'overall':64} {sum(c['G'] for c in plan['conditions']):5} {'none' if o['mde'] is None else format(100 * o['mde'], '.1f'):>8}  points"
-    )
+    rows = [(c["id"], c["G"], c["mde"]) for c in plan["conditions"]]
+    rows.append(("overall", sum(n for _, n, _ in rows), plan["overall"]["mde"]))
+    print(f"{'condition':56} {'tasks':>5} {'detects, points':>16}")
+    for name, n, mde in rows:
+        print(f"{name:56} {n:5} {points(mde):>16}")
 
 
 def print_verdicts(report: dict[str, Any]) -> None:
     """The verdict table of the last sealed look."""
     look = report["looks"][-1]
-    print(f"{'condition':64} {'base':>5} {'now':>5} {'change':>7} {'95 % interval':>16} {'Holm p':>8} {'detects':>8}  verdict")
+    print(f"{'condition':56} {'base':>5} {'now':>5} {'change':>7} {'95 % interval':>16} {'Holm p':>8} {'detects':>8}  verdict")
     for row in [*look["rows"], look["overall"]]:
-        change, p, mde = row["change"], row["holm_p"], row["mde"]
-        word = row["verdict"]["label"] if row["verdict"] else "-"
-        print(
-            f"{row['condition'] or 'overall':64} {row['base']['rate']:5.0%} {row['checkpoint']['rate']:5.0%} {100 * change['value']:+7.1f} "
-            f"{100 * change['lo']:+7.1f} {100 * change['hi']:+8.1f} {p:8.4f} {'none' if mde is None else format(100 * mde, '.1f'):>8}  {word}"
-        )
+        label = row["verdict"]["label"] if row["verdict"] else "-"
+        name = row["condition"] or "overall"
+        if not row["change"]:
+            print(f"{name:56} {label}")
+            continue
+        change = " ".join(f"{100 * row['change'][k]:+{w}.1f}" for k, w in (("value", 7), ("lo", 7), ("hi", 8)))
+        rates = f"{row['base']['rate']:5.0%} {row['checkpoint']['rate']:5.0%}"
+        print(f"{name:56} {rates} {change} {row['holm_p']:8.4f} {points(row['mde']):>8}  {label}")
     print(report["headline"]["sentence"])
 
 
