@@ -57,15 +57,15 @@ EASY: list[tuple[str, dict[str, str]]] = [("L0", {}), ("L1", {}), ("L0", {"indir
 
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[float, float]] = {
-    "oracle_episodes": (240, 160),
-    "imitation_epochs": (5, 4),
+    "oracle_episodes": (192, 120),
+    "imitation_epochs": (5, 5),
     "check_episodes": (200, 60),
     "baseline_tasks": (20, 4),
     "break_budget": (500, 120),
-    "iterations": (60, 2),
+    "iterations": (40, 2),
     "groups": (32, 8),
     "group_size": (8, 4),
-    "break_every": (15, 1),
+    "break_every": (10, 1),
     "monitor_every": (10, 1),
     "monitor_tasks": (20, 4),
     "sealed_tasks": (100, 20),
