@@ -148,7 +148,7 @@ class Player:
                     )
                 )
             env.send(actions, rows)
-            _, _, _, terminated, truncated, infos = env.recv(min_ready=len(rows))
+            rows, _, _, terminated, truncated, infos = env.recv(min_ready=len(rows))
             step[rows] += 1
             ended = rows[terminated | truncated]
             for r in ended:

@@ -565,6 +565,11 @@ static PyObject *vector_send(PyObject *self, PyObject *const *args, Py_ssize_t n
   return leave(v, st, &err);
 }
 
+static int by_row(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
 static PyObject *vector_recv(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
   Vector *v = (Vector *)self;
   if (nargs != 2) {
@@ -595,6 +600,7 @@ static PyObject *vector_recv(PyObject *self, PyObject *const *args, Py_ssize_t n
     }
   }
   v->busy = 0;
+  qsort(v->ready, v->num_ready, sizeof *v->ready, by_row); /* several slices may have brought them */
   PyObject *out = PyBytes_FromStringAndSize((const char *)v->ready, (Py_ssize_t)(v->num_ready * sizeof *v->ready));
   if (out) v->num_ready = 0;
   return out;

@@ -33,7 +33,7 @@ def test_send_and_recv_equal_step(seed: int) -> None:
         got: set[int] = set()
         while len(got) < 6:
             ids, seen, r, te, tr, infos = b.recv(2, timeout=10)
-            assert len(ids) and not got & set(ids.tolist())
+            assert len(ids) and not got & set(ids.tolist()) and (np.diff(ids.astype(int)) > 0).all()
             got |= set(ids.tolist())
             assert set(np.flatnonzero(infos.get("_outcome", np.zeros(6)))) <= set(ids.tolist())
             for name, array in seen.items():
