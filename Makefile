@@ -54,14 +54,16 @@ pack: ## start a pack from the skeleton: make pack NAME=files
 	@test -n "$(NAME)" || { echo "name it: make pack NAME=files"; exit 2; }
 	@go run ./packs/all/generate -new $(NAME)
 	@$(MAKE) --no-print-directory generate
+	@UPDATE_GOLDEN=1 go test $(GOFLAGS_TEST) -run TestGolden ./packs/$(NAME)
 
 generate: ## rewrite the generated files: list of packs, hashes, manifest
 	@go run ./packs/all/generate
 	@$(MAKE) --no-print-directory build
 	@$(PY) python/tools/manifest.py
 
-golden: build ## rewrite the golden traces; read the diff
-	@UPDATE_GOLDEN=1 go test $(GOFLAGS_TEST) ./packs/...
+golden: $(VENV)/ready ## rewrite the golden traces of the packs; read the diff
+	@UPDATE_GOLDEN=1 go test $(GOFLAGS_TEST) -count 1 -run TestGolden ./packs/...
+	@git --no-pager diff --stat -- packs
 
 wheel: $(VENV)/ready ## build a wheel into dist/
 	@$(PY) -m build --wheel --no-isolation --outdir dist .

@@ -65,8 +65,8 @@ def check_host() -> None:
         stop(f"there is no C compiler ({compiler}). Run: apt-get install -y gcc libc6-dev python3-dev")
 
 
-def build_library(target: Path, temporary: Path) -> None:
-    """Puts libprovegym.so at target."""
+def build_library(target: Path, temporary: Path, *more: str) -> None:
+    """Puts libprovegym.so at target; ``more`` are further flags of go build, which the benchmark has."""
     target.parent.mkdir(parents=True, exist_ok=True)
     prebuilt = os.environ.get("PROVEGYM_PREBUILT_LIBRARY")
     if prebuilt:
@@ -89,7 +89,7 @@ def build_library(target: Path, temporary: Path) -> None:
     ldflags = [*FLAGS["ldflags"], "-linkmode=external", "-X", f"main.sources={source_hash()}"]
     ldflags.append(f"'-extldflags={' '.join(FLAGS['extldflags']).format(root=ROOT)}'")
     tags = ["-tags", ",".join(FLAGS["tags"])]
-    command = [go, "build", *tags, *FLAGS["flags"], *FLAGS["library"], "-ldflags", " ".join(ldflags), "-o", str(built)]
+    command = [go, "build", *tags, *FLAGS["flags"], *FLAGS["library"], *more, "-ldflags", " ".join(ldflags), "-o", str(built)]
     if subprocess.run([*command, FLAGS["package"]], cwd=ROOT, env=env).returncode:
         stop("go build failed; its message is above.")
     built.with_suffix(".h").unlink(missing_ok=True)  # the generated header; the contract is include/provegym.h

@@ -33,7 +33,18 @@ func init() {
 		told := s.Report().Episodes
 		return map[string]any{"done": s.Done(), "spent": told.Told, "lost": told.Lost}, nil
 	})
-	methods["break.report"] = on(func(s *search, in *struct{}) (any, error) { return s.Report(), nil })
+	methods["break.report"] = on(func(s *search, in *struct {
+		Text bool `json:"text"` // answer it in plain words too
+	}) (any, error) {
+		out := struct {
+			breaker.Report
+			Words string `json:"text,omitempty"`
+		}{Report: s.Report()}
+		if in.Text {
+			out.Words = out.Text()
+		}
+		return out, nil
+	})
 	methods["break.state"] = on(func(s *search, in *struct{}) (any, error) {
 		b, err := s.MarshalJSON()
 		return map[string]any{"state": stored{s.region, b}}, err
@@ -64,7 +75,14 @@ func (r *region) space() (breaker.Space, error) {
 	if s.Pack() != p {
 		return breaker.Space{}, badInput("the split is of pack %s, not of %s", s.Pack().Name, p.Name)
 	}
-	return breaker.SpaceOf(p, r.Families, r.Dials, s.InTrain)
+	space, err := breaker.SpaceOf(p, r.Families, r.Dials, s.InTrain)
+	if err == nil && s.Late() {
+		space.HeldOut = func(c breaker.Cell, seed uint64) bool {
+			t, err := space.Task(c, seed)
+			return err == nil && !s.Trains(t)
+		}
+	}
+	return space, err
 }
 
 // runKey is the key that everything of a run derives from. Purposes below it are disjoint streams.

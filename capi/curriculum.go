@@ -118,8 +118,8 @@ func (s *sampler) ask(in *struct {
 	N         int `json:"n"`
 	GroupSize int `json:"group_size"`
 }) (any, error) {
-	if in.N > 1<<20 {
-		return nil, badInput("n is %d; it must be from 1 to %d", in.N, 1<<20)
+	if in.N > 1<<16 {
+		return nil, badInput("n is %d; it must be from 1 to %d", in.N, 1<<16)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

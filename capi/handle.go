@@ -1,16 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"provegym/gym/vector"
 )
 
 // object is what a handle stands for.
 type object interface {
 	// kind names it in errors: "a vector".
 	kind() string
-	// close ends it. On an error it stays open.
+	// close ends it. With vector.ErrState it is in use and stays open; any other error says what was lost on the way.
 	close() error
 }
 
@@ -99,7 +102,8 @@ func closeHandle(h uint64, check func(object) error) error {
 	if err := check(s.obj); err != nil {
 		return err
 	}
-	if err := s.obj.close(); err != nil {
+	err = s.obj.close()
+	if errors.Is(err, vector.ErrState) {
 		return err
 	}
 	s.obj = nil
@@ -107,5 +111,5 @@ func closeHandle(h uint64, check func(object) error) error {
 	handles.Lock()
 	defer handles.Unlock()
 	handles.free = append(handles.free, uint32(h)-1)
-	return nil
+	return err
 }

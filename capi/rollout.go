@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -94,7 +95,10 @@ func rollout(in *struct {
 		})
 	}
 	wg.Wait()
-	return map[string]any{"results": results}, errors.Join(errs...)
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i] // the others say the same of other tasks
+	}
+	return map[string]any{"results": results}, nil
 }
 
 // playOne plays one task. It returns the episode to use next: a fresh one when this one had to be left behind. The error is the

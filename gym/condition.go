@@ -3,7 +3,6 @@ package gym
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -88,24 +87,55 @@ func (c Condition) Set(dial, value string) (Condition, error) {
 }
 
 // ID returns the canonical condition id: pack@version/family?dial=value&…, dials sorted, those at their base left out.
-func (c Condition) ID() string {
-	var set []string
-	for i := range c.Pack.Dials {
-		d := &c.Pack.Dials[i]
-		if int(c.Levels[i]) != d.Base {
-			set = append(set, d.Name+"="+d.Levels[c.Levels[i]])
+func (c Condition) ID() string { return string(c.appendID(nil)) }
+
+func (c *Condition) appendID(b []byte) []byte {
+	b = append(b, c.Pack.Name...)
+	b = append(b, '@')
+	b = strconv.AppendInt(b, int64(c.Pack.Version), 10)
+	b = append(b, '/')
+	b = append(b, c.Family...)
+	dials := c.Pack.Dials
+	var set [MaxDials]int // those not at their base, in order
+	n := 0
+	for i := range dials {
+		if int(c.Levels[i]) == dials[i].Base {
+			continue
 		}
+		k := n
+		for ; k > 0 && before(dials[i].Name, dials[set[k-1]].Name); k-- {
+			set[k] = set[k-1]
+		}
+		set[k] = i
+		n++
 	}
-	sort.Strings(set)
-	id := fmt.Sprintf("%s@%d/%s", c.Pack.Name, c.Pack.Version, c.Family)
-	if len(set) > 0 {
-		id += "?" + strings.Join(set, "&")
+	for k, i := range set[:n] {
+		b = append(b, "?&"[min(k, 1)])
+		b = append(b, dials[i].Name...)
+		b = append(b, '=')
+		b = append(b, dials[i].Levels[c.Levels[i]]...)
 	}
-	return id
+	return b
+}
+
+// before orders settings of different dials as text: a=… before b=….
+func before(a, b string) bool {
+	switch {
+	case strings.HasPrefix(b, a):
+		return b[len(a)] > '='
+	case strings.HasPrefix(a, b):
+		return a[len(b)] < '='
+	}
+	return a < b
 }
 
 // ID returns the canonical task id: the condition id, then #seed=decimal.
-func (t Task) ID() string { return t.Condition.ID() + "#seed=" + strconv.FormatUint(t.Seed, 10) }
+func (t Task) ID() string { return string(t.appendID(nil)) }
+
+func (t *Task) appendID(b []byte) []byte {
+	b = append(t.Condition.appendID(b), "#seed="...)
+	return strconv.AppendUint(b, t.Seed, 10)
+}
 
 // Condition returns the family at the pack's base settings.
 func (p *Pack) Condition(family string) (Condition, error) {

@@ -2,6 +2,7 @@ package gym
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,4 +153,31 @@ func TestValidate_namesEveryFault(t *testing.T) {
 func TestRegister_refusesTwins(t *testing.T) {
 	registered()
 	mustPanic(t, "registering a name twice", func() { Register(deskPack(t, nil)) })
+}
+
+// Settings stand in the order of their text, also where one dial's name begins another's.
+func TestCondition_ID_ordersSettings(t *testing.T) {
+	names := []string{"b", "ab", "a-b", "a", "a2", "a_b", "aab"}
+	p := &Pack{Name: "p", Version: 3}
+	for _, n := range names {
+		p.Dials = append(p.Dials, Dial{Name: n, Levels: []string{"0", "1"}})
+	}
+	s := NewKey(1, "settings").Stream()
+	for range 200 {
+		c := Condition{Pack: p, Family: "f"}
+		var set []string
+		for i, n := range names {
+			if c.Levels[i] = uint8(s.IntN(2)); c.Levels[i] == 1 {
+				set = append(set, n+"=1")
+			}
+		}
+		slices.Sort(set)
+		want := "p@3/f"
+		if len(set) > 0 {
+			want += "?" + strings.Join(set, "&")
+		}
+		if got := c.ID(); got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+	}
 }

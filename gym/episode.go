@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -59,6 +58,8 @@ type Episode struct {
 	gone     bool   // abandoned; known to the goroutine that steps
 	action   []byte // under way, for the record of an abandoned step
 	index    int
+	scratch  Digester
+	closing  *Closing // reads the memory of the episode that ended here
 }
 
 // Phases of an episode, by which the goroutine that steps it and one that watches it agree on who ends it.
@@ -73,14 +74,19 @@ const WallResult = `{"error":{"code":"wall","text":"the call ran out of time"}}`
 
 // state is what a snapshot holds: everything that decides how the episode goes on.
 type state struct {
+	progress
+	slots slotTable // structured view only
+}
+
+// progress is the state without its slots, which are far larger than the rest and reset in place.
+type progress struct {
 	task       Task
 	view       View
 	built      *Built
 	first      World // as built; never changed, so snapshots share it
 	world      World
 	log        Log
-	slots      slotTable // structured view only
-	actions    []byte    // every action so far, as AppendStep encodes it, for export
+	actions    []byte // every action so far, as AppendStep encodes it, for export
 	clock      int64
 	calls      int
 	steps      int
@@ -131,12 +137,10 @@ func (e *Episode) build(task Task, o Options) error {
 	if err := admit(task, b, o); err != nil {
 		return err
 	}
-	fresh := state{task: task, view: o.View, built: b, first: b.World, world: e.ownWorld(task.Pack, b.World),
-		actions: e.actions[:0]}
+	e.reclaim()
 	e.log.reset()
-	fresh.log = e.log
-	e.slots, fresh.slots = slotTable{}, e.slots
-	e.state = fresh
+	e.progress = progress{task: task, view: o.View, built: b, first: b.World, world: e.ownWorld(task.Pack, b.World),
+		log: e.log, actions: e.actions[:0]}
 	e.attach(o)
 	if o.View == Structured {
 		e.slots.reset(e.pack, b)
@@ -261,7 +265,7 @@ func (e *Episode) SlotValue(i int) Value { return e.slots.val[i] }
 
 // Evidence returns what checks judge by. It is for oracles, controls, audits and tests; no agent may see it.
 func (e *Episode) Evidence() *Evidence {
-	return &Evidence{Pack: e.pack, Task: e.task, Built: e.built, First: e.first, Last: e.world, Log: &e.log, Finish: e.finish}
+	return e.evidence()
 }
 
 // StepText takes one text action. Bad input from the agent is its own ToolError; the error is the caller's.
@@ -511,37 +515,13 @@ func (e *Episode) end(o Outcome, l Limit, why string) {
 }
 
 // Audits runs the pack's audits on the episode as it stands. They go to the trace and to reports, never to the agent.
-func (e *Episode) Audits() []AuditResult {
-	var out []AuditResult
-	ev := e.Evidence()
-	for i := range e.pack.Audits {
-		a := &e.pack.Audits[i]
-		if flagged, why := a.Flag(ev); flagged {
-			out = append(out, AuditResult{a.Name, why})
-		}
-	}
-	return out
-}
+func (e *Episode) Audits() []AuditResult { return e.audits() }
 
 // Digest returns the episode digest: H(h_n, world, outcome, reward bits), with h_0 = H(task id, pack hash).
-func (e *Episode) Digest() Digest {
-	d := NewDigester("episode")
-	h := e.LogDigest(nil)
-	w := DigestWorld(e.world)
-	d.Bytes(h[:])
-	d.Bytes(w[:])
-	d.Int(int64(e.outcome))
-	d.Int(int64(math.Float64bits(e.reward)))
-	return d.Sum()
-}
+func (e *Episode) Digest() Digest { return e.digest(&e.scratch) }
 
 // LogDigest returns h_n of the call log; each, if not nil, is given every link.
-func (e *Episode) LogDigest(each func(i int, h Digest)) Digest {
-	d := NewDigester("start")
-	d.Text(e.task.ID())
-	d.Text(e.pack.Hash)
-	return e.log.Chain(d.Sum(), each)
-}
+func (e *Episode) LogDigest(each func(i int, h Digest)) Digest { return e.logDigest(&e.scratch, each) }
 
 // enter and leave bracket the pack's code. leave reports false when a watchdog has taken the episode away meanwhile.
 func (e *Episode) enter(wall time.Duration) time.Time {
@@ -630,6 +610,7 @@ func (e *Episode) Restore(s *Snapshot, o Options) error {
 		return err
 	}
 	e.Flush()
+	e.reclaim()
 	e.state.copyFrom(&s.state)
 	e.attach(o)
 	parent := s.rec
@@ -641,20 +622,22 @@ func (e *Episode) Restore(s *Snapshot, o Options) error {
 }
 
 func (s *state) copyFrom(src *state) {
-	to := *src
-	if s.world != nil && s.task.Pack == src.task.Pack {
-		s.world.CopyFrom(src.world)
-		to.world = s.world
+	own := s.progress
+	if own.world != nil && own.task.Pack == src.task.Pack {
+		own.world.CopyFrom(src.world)
 	} else {
-		to.world = src.world.Clone()
+		own.world = src.world.Clone()
 	}
-	s.log.copyFrom(&src.log)
-	to.log = s.log
-	choice := s.slots.choice
-	choice.copyFrom(&src.slots.choice)
-	to.slots.choice = choice
-	to.actions = append(s.actions[:0], src.actions...)
-	*s = to
+	own.log.copyFrom(&src.log)
+	own.actions = append(own.actions[:0], src.actions...)
+	s.progress = src.progress
+	s.world, s.log, s.actions = own.world, own.log, own.actions
+	if src.view == Structured {
+		choice := s.slots.choice
+		choice.copyFrom(&src.slots.choice)
+		s.slots = src.slots
+		s.slots.choice = choice
+	}
 }
 
 // Export returns the episode as bytes that any process with the same pack can Import: the task and every action. Only
@@ -738,14 +721,22 @@ func (e *Episode) beginRecord(parent uint64, step int) {
 	}
 }
 
-// ObsCRC returns the CRC-32C of the observation that the agent sees now.
+// ObsCRC returns the CRC-32C of the observation that the agent sees now: of the text, or of the arrays of StructuredObs in
+// order. While a call of the structured view is being chosen it covers phase and mask, which alone have changed since.
 func (e *Episode) ObsCRC() uint32 {
-	if e.view == Structured {
-		o := &e.slots.obs
-		return crc32.Checksum(unsafe.Slice((*byte)(unsafe.Pointer(o)), unsafe.Sizeof(*o)), castagnoli)
+	if e.view == Text {
+		return crc32.Checksum(e.Result(), castagnoli)
 	}
-	return crc32.Checksum(e.Result(), castagnoli)
+	o := &e.slots.obs
+	from := uintptr(0)
+	if o.Phase[phaseTool] != 0 {
+		from = unsafe.Offsetof(o.Phase)
+	}
+	return crc32.Checksum(unsafe.Slice((*byte)(unsafe.Pointer(o)), unsafe.Sizeof(*o))[from:], castagnoli)
 }
+
+// ObsRows returns how many rows of the structured view's Slots and Tools are in use; those after them are zero.
+func (e *Episode) ObsRows() (slots, tools int) { return e.slots.used, len(e.pack.Tools) }
 
 // record appends one step: uvarint action (structured) or uvarint length and bytes (text), CRC-32C of the observation, the
 // reward as float32 bits, flags.
@@ -778,10 +769,14 @@ func (e *Episode) flushSegment() {
 
 func (e *Episode) closeRecord() {
 	e.flushSegment()
+	if late, ok := e.opts.Recorder.(LateRecorder); ok {
+		late.EndLater(e.rec, e.share())
+		return
+	}
 	e.opts.Recorder.End(e.rec, e.EndRecord())
 }
 
 // EndRecord returns the end as recorders get it, audits and digest computed.
 func (e *Episode) EndRecord() EpisodeEnd {
-	return EpisodeEnd{e.outcome, e.limit, e.why, e.components, e.reward, e.steps, e.calls, e.Digest(), e.Audits()}
+	return e.ending(&e.scratch)
 }

@@ -30,7 +30,7 @@ var arrows = []struct {
 	{"capi/sources", nil},
 	{"capi", []string{"packs/all", "sandbox/", "gym", "gym/split", "gym/curriculum", "gym/vector", "gym/trace", "gym/breaker",
 		"gym/prove", "gym/control"}},
-	{"bench/", []string{"gym/", "gym", "packs/", "sandbox/"}},
+	{"bench/", []string{"gym/", "gym", "packs/", "sandbox/", "bench/"}},
 }
 
 // third lists the modules from outside that a package may use.

@@ -114,11 +114,10 @@ func (l *Log) copyFrom(src *Log) {
 	l.writes = append(l.writes[:0], src.writes...)
 }
 
-// Chain returns h_n of the log: h_0 is start, and h_i = H(h_{i-1}, call, result, reads, writes). each, if not nil, is given
-// every link.
-func (l *Log) Chain(start Digest, each func(i int, h Digest)) Digest {
+// chain returns h_n of the log: h_0 is start, and h_i = H(h_{i-1}, call, result, reads, writes). each, if not nil, is given
+// every link. d is memory to work in.
+func (l *Log) chain(d *Digester, start Digest, each func(i int, h Digest)) Digest {
 	h := start
-	var d Digester
 	for i := range l.calls {
 		c := l.At(i)
 		d.reset("call")

@@ -62,7 +62,8 @@ type slotTable struct {
 }
 
 func (s *slotTable) reset(p *Pack, b *Built) {
-	s.obs = StructuredObs{Goal: b.Goal}
+	s.obs = StructuredObs{}
+	s.obs.Goal = b.Goal
 	s.clock, s.used, s.pins = 0, 0, 0
 	for i, pin := range b.Pins {
 		if i == Slots {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
+	"unsafe"
 )
 
 // World is the state that an episode lives in. Everything a tool may change is part of it, random streams included.
@@ -18,8 +20,10 @@ type World interface {
 }
 
 // DigestWorld returns the digest of w.
-func DigestWorld(w World) Digest {
-	d := NewDigester("world")
+func DigestWorld(w World) Digest { return digestWorld(&Digester{}, w) }
+
+func digestWorld(d *Digester, w World) Digest {
+	d.reset("world")
 	w.AppendDigest(d)
 	return d.Sum()
 }
@@ -34,9 +38,7 @@ type Table[R any] struct {
 // NewTable returns a table of rows, all at version 1. It panics if R holds a pointer, a string, a slice, a map or an int of
 // no fixed size: such rows could share state with a copy, or could not be digested alike everywhere.
 func NewTable[R any](rows []R) Table[R] {
-	if t := reflect.TypeFor[R](); !flat(t) {
-		panic(fmt.Sprintf("gym: rows of %v are not flat", t))
-	}
+	layoutOf[R]()
 	vers := make([]uint32, len(rows))
 	for i := range vers {
 		vers[i] = 1
@@ -44,22 +46,70 @@ func NewTable[R any](rows []R) Table[R] {
 	return Table[R]{rows, vers}
 }
 
-func flat(t reflect.Type) bool {
+// scalar is one number or bool of a row.
+type scalar struct {
+	at    uintptr
+	size  uintptr
+	blank bool // a field named _, which counts as zero
+}
+
+// layouts are the scalars of the row types met so far: reflection once a type, not once a row.
+var layouts sync.Map // reflect.Type to []scalar
+
+// layoutOf returns the scalars of a row in order. It panics if R is not flat.
+func layoutOf[R any]() []scalar {
+	t := reflect.TypeFor[R]()
+	if known, ok := layouts.Load(t); ok {
+		return known.([]scalar)
+	}
+	l, ok := scalars(nil, t, 0, false)
+	if !ok {
+		panic(fmt.Sprintf("gym: rows of %v are not flat", t))
+	}
+	layouts.Store(t, l)
+	return l
+}
+
+func scalars(out []scalar, t reflect.Type, at uintptr, blank bool) (_ []scalar, ok bool) {
 	switch t.Kind() {
 	case reflect.Array:
-		return flat(t.Elem())
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if !flat(t.Field(i).Type) {
-				return false
-			}
+		ok = true
+		for i := 0; i < t.Len() && ok; i++ {
+			out, ok = scalars(out, t.Elem(), at+uintptr(i)*t.Elem().Size(), blank)
 		}
-		return true
+		return out, ok
+	case reflect.Struct:
+		ok = true
+		for i := 0; i < t.NumField() && ok; i++ {
+			f := t.Field(i)
+			out, ok = scalars(out, f.Type, at+f.Offset, blank || f.Name == "_")
+		}
+		return out, ok
 	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16,
 		reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
-		return true
+		return append(out, scalar{at, t.Size(), blank}), true
 	}
-	return false
+	return out, false
+}
+
+// appendRow adds the scalars of the row at p, big-endian.
+func appendRow(b []byte, p unsafe.Pointer, layout []scalar) []byte {
+	for _, s := range layout {
+		v := unsafe.Add(p, s.at)
+		switch {
+		case s.blank:
+			b = append(b, make([]byte, s.size)...)
+		case s.size == 1:
+			b = append(b, *(*uint8)(v))
+		case s.size == 2:
+			b = binary.BigEndian.AppendUint16(b, *(*uint16)(v))
+		case s.size == 4:
+			b = binary.BigEndian.AppendUint32(b, *(*uint32)(v))
+		default:
+			b = binary.BigEndian.AppendUint64(b, *(*uint64)(v))
+		}
+	}
+	return b
 }
 
 // Len returns the number of rows.
@@ -93,11 +143,9 @@ func (t *Table[R]) CopyFrom(src *Table[R]) {
 // AppendDigest adds rows and versions to d.
 func (t *Table[R]) AppendDigest(d *Digester) {
 	d.Int(int64(len(t.rows)))
+	layout := layoutOf[R]()
 	for i := range t.rows {
 		d.Int(int64(t.vers[i]))
-		var err error
-		if d.in, err = binary.Append(d.in, binary.BigEndian, &t.rows[i]); err != nil {
-			panic(err) // NewTable refused rows that could fail
-		}
+		d.in = appendRow(d.in, unsafe.Pointer(&t.rows[i]), layout)
 	}
 }

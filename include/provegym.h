@@ -203,7 +203,7 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *                              "budget", "tau", "checkpoint", "causes"} | {"state"}
  *  break    break.ask         {"n"}                                           {"probes": [{"id", "task", "labels"}], "done"}
  *  break    break.tell        {"results": [{"id", "failed", "lost", "mode"}]} {"done", "spent", "lost"}
- *  break    break.report      {}                                              {"causes": [...], ...}
+ *  break    break.report      {"text"?: true for plain words too}             {"causes": [...], "groups": [...], ..., "text"?}
  *  break    break.state       {}                                              {"state"}
  *  0        curriculum.new    {"pack", "split", "key", "families", "dials",   {"handle"}
  *                              "mode": "failures"|"uniform"} | {"state"}

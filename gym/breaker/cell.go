@@ -88,10 +88,27 @@ type Space struct {
 	// function. Nil excludes nothing.
 	Excluded func(Cell) bool
 
+	// HeldOut reports the tasks of allowed cells that are held out all the same, by what only a built task shows. It must be a
+	// pure function. Nil holds out none.
+	HeldOut func(c Cell, seed uint64) bool
+
 	// Name is the cell's canonical id, from which its seeds derive. Nil spells "factor=level,…".
 	Name func(Cell) string
 
 	grid *grid // how cells translate to conditions; nil for an abstract space
+}
+
+// maxRedraws bounds the seeds tried for one task: a cell of which training may see less than one task in a hundred is as good as
+// held out, and the episode's gate refuses what is drawn at last.
+const maxRedraws = 1000
+
+// Seed returns the seed of a task of c: key's own, or the first below it that is not held out.
+func (s Space) Seed(key gym.Key, c Cell) uint64 {
+	seed := key.Seed()
+	for i := uint64(0); s.HeldOut != nil && i < maxRedraws && s.HeldOut(c, seed); i++ {
+		seed = key.At(i).Seed()
+	}
+	return seed
 }
 
 // Validate lists everything wrong with the space at once, or returns nil.

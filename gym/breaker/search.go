@@ -202,7 +202,7 @@ func (s *Search) Ask(n int) []Probe {
 			panic("breaker: asked an excluded cell " + s.space.ID(e.Cell))
 		}
 		e.Condition = s.space.ID(e.Cell)
-		e.Seed = s.key.Sub(e.Condition).At(e.ID).Seed()
+		e.Seed = s.space.Seed(s.key.Sub(e.Condition).At(e.ID), e.Cell)
 		s.st.Ledger = append(s.st.Ledger, e)
 		s.open++
 		if e.Stage == StageSearch {

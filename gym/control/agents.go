@@ -33,7 +33,11 @@ func Agent(p *gym.Pack, name string) (*gym.Agent, error) {
 // Errors: gym.ErrBadInput if the task has no such variant.
 func New(ep *gym.Episode, a *gym.Agent, variant int, key gym.Key) (gym.Actor, error) {
 	e := ep.Evidence()
-	if n := variants(a, e); variant < 0 || variant >= n {
+	n := variants(a, e)
+	if n == 0 {
+		return nil, fmt.Errorf("%w: agent %s does not apply to %s: name a family or tasks where it does", gym.ErrBadInput, a.Name, ep.Task().ID())
+	}
+	if variant < 0 || variant >= n {
 		return nil, fmt.Errorf("%w: agent %s has %d variants in %s, not number %d", gym.ErrBadInput, a.Name, n, ep.Task().ID(), variant)
 	}
 	return a.New(e, variant, key), nil

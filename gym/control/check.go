@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ const (
 	workers          = 2
 	alpha            = 0.05 // of Wilson's interval
 	maxFailures      = 50   // listed; all are counted
+	maxSeeds         = 50_000
 )
 
 // Options say how much a check of a pack does. The zero value is the full check.
@@ -109,8 +111,13 @@ type Report struct {
 
 // NewCheck plans the check of a pack; see the package comment.
 //
-// Errors: gym.ErrUnknown for a family that the pack lacks; gym.ErrPack if it has no oracle.
+// Errors: gym.ErrUnknown for a family that the pack lacks; gym.ErrBadInput for more seeds than a check may list or a family
+// named twice; gym.ErrPack if it has no oracle.
 func NewCheck(p *gym.Pack, o Options) (*Check, error) {
+	if o.Seeds > maxSeeds || o.DialSeeds > maxSeeds {
+		return nil, fmt.Errorf("%w: %d seeds and %d at each dial end; a check takes at most %d of each: split it by key", gym.ErrBadInput,
+			o.Seeds, o.DialSeeds, maxSeeds)
+	}
 	if o.Families == nil {
 		o.Families = p.FamilyNames()
 	}
@@ -131,10 +138,13 @@ func NewCheck(p *gym.Pack, o Options) (*Check, error) {
 	if !oracle {
 		return nil, fmt.Errorf("%w: %s has no oracle", gym.ErrPack, p.Name)
 	}
-	for _, family := range o.Families {
+	for i, family := range o.Families {
 		base, err := Base(p, family)
 		if err != nil {
 			return nil, err
+		}
+		if slices.Contains(o.Families[:i], family) {
+			return nil, fmt.Errorf("%w: family %s is named twice", gym.ErrBadInput, family)
 		}
 		key := o.Key.Sub("check").Sub(family)
 		c.plan(base, true, o.Seeds, key)
@@ -346,6 +356,23 @@ func (c *Check) add(job, agent int, v gym.View, task gym.Task, variant, n int, r
 // Rerun returns the command that plays one episode again.
 func Rerun(task gym.Task, agent string, variant int, v gym.View) string {
 	return fmt.Sprintf("provegym run --agent %s --variant %d --view %s '%s'", agent, variant, v, task.ID())
+}
+
+// RerunAction returns the command that takes one text action at the start of a task.
+func RerunAction(task gym.Task, action []byte) string {
+	print := fmt.Sprintf("printf '%%%ds' ''", len(action)) // blank
+	if len(action) == 0 || strings.Trim(string(action), " ") != "" {
+		var b strings.Builder
+		for _, c := range action {
+			if c < ' ' || c > '~' || strings.IndexByte(`%\'`, c) >= 0 {
+				fmt.Fprintf(&b, `\%03o`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		print = "printf '" + strings.ReplaceAll(b.String(), `\045`, "%%") + "'"
+	}
+	return fmt.Sprintf("%s | provegym play --action - '%s'", print, task.ID())
 }
 
 // first keeps the failures of the earliest jobs, so that the list does not depend on which worker was faster.

@@ -3,6 +3,7 @@ package control_test
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,10 +55,10 @@ func TestCheck_soundPack(t *testing.T) {
 		if row.Kind == "negative_control" && row.Bound == 0 {
 			want /= 2 // by turns with the other view
 		}
-		if row.Variants > 0 && row.Control != "nc16_taken_back" && row.Episodes+row.Void != want {
+		if row.Variants > 0 && !strings.HasPrefix(row.Control, "nc16_") && row.Episodes+row.Void != want {
 			t.Errorf("%s in %s, %s: %d and %d void, want %d", row.Control, row.View, row.Condition, row.Episodes, row.Void, want)
 		}
-		if want >= 20 && row.Covered < min(row.Variants, want/2) {
+		if want >= 20 && !strings.HasPrefix(row.Control, "nc16_") && row.Covered < min(row.Variants, want/2) {
 			t.Errorf("%s in %s, %s: %d of %d variants", row.Control, row.View, row.Condition, row.Covered, row.Variants)
 		}
 		// 40 episodes cannot show a bound of half a percent: that must not pass for OK.
@@ -85,6 +86,12 @@ func TestCheck_findsFaults(t *testing.T) {
 		"any finish passes": {"nc0_finish_at_once", altered(func(_ gym.Task, b *gym.Built) {
 			b.Check = gym.Check{Goals: []gym.Predicate{{Name: "finished", Holds: func(e *gym.Evidence) bool { return e.Finish != nil }}},
 				Collateral: gym.Predicate{Holds: always}, Commit: gym.Predicate{Holds: always}}
+		})},
+		"repair passes": {"nc16_rewritten", altered(func(_ gym.Task, b *gym.Built) {
+			b.Check.Collateral.Holds = func(e *gym.Evidence) bool { // whatever was written, as long as it was to one note
+				w := e.Log.Writes()
+				return !slices.ContainsFunc(w, func(a gym.Access) bool { return a.Entity != w[0].Entity })
+			}
 		})},
 		"refusing passes": {"nc4_refuse", altered(func(_ gym.Task, b *gym.Built) {
 			b.Check = gym.Check{Goals: []gym.Predicate{{Name: "refused", Holds: func(e *gym.Evidence) bool { return e.Finish != nil && e.Finish.Arg(0)[0].Bits == 1 }}},
@@ -229,5 +236,26 @@ func TestPermuted_reachesEveryOrder(t *testing.T) {
 	}
 	if len(orders) != 6 {
 		t.Errorf("%d orders, want 6", len(orders))
+	}
+}
+
+func TestRerunAction_printsTheAction(t *testing.T) {
+	c, _ := echo.Pack.Condition("copy")
+	task := gym.Task{Condition: c, Seed: 1}
+	for _, action := range []string{"", "{", `{"tool":"x","args":{"a":"it's 100% \\ \u0000"}}`, "\x00\xff\n\té", "   ", "\\101"} {
+		command, _, _ := strings.Cut(control.RerunAction(task, []byte(action)), " | provegym play --action - ")
+		got, err := exec.Command("sh", "-c", command).Output()
+		if err != nil || string(got) != action {
+			t.Errorf("%s printed %q, want %q (%v)", command, got, action, err)
+		}
+	}
+}
+
+// What cannot be listed in memory or would be played twice is refused before it is planned.
+func TestNewCheck_refuses(t *testing.T) {
+	for _, o := range []control.Options{{Seeds: 1 << 40}, {DialSeeds: 1 << 40}, {Seeds: 1, Families: []string{"copy", "copy"}}} {
+		if _, err := control.NewCheck(echo.Pack, o); !errors.Is(err, gym.ErrBadInput) {
+			t.Errorf("%+v: %v", o, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"provegym/gym"
@@ -84,6 +85,18 @@ var negatives = []gym.Agent{
 		New: func(e *gym.Evidence, variant int, key gym.Key) gym.Actor {
 			return newPlusWrite(e, writeTools(e)[variant], key)
 		},
+	},
+	{
+		Name: "nc16_rewritten", Kind: gym.NegativeControl,
+		Doc: "Makes the plan's first write with another argument, for each argument that has one, then follows the plan from its " +
+			"beginning: the end may be right, the way was not. And, as one more variant, makes the right write twice.",
+		Variants: func(e *gym.Evidence) int {
+			if i := firstWrite(e.Built.Plan); i >= 0 {
+				return 1 + len(e.Pack.Tools[writeCall(e, i).Tool].Params)
+			}
+			return 0
+		},
+		New: func(e *gym.Evidence, variant int, key gym.Key) gym.Actor { return newRepaired(e, variant, key) },
 	},
 	{
 		Name: "nc10_sibling", Kind: gym.NegativeControl,
@@ -303,6 +316,97 @@ func newPlusWrite(e *gym.Evidence, tool int, key gym.Key) *plusWrite {
 }
 
 func (a *plusWrite) Void(ep *gym.Episode) bool { return !strayed(ep, a.own) }
+
+// firstWrite returns the plan's first write step, or -1.
+func firstWrite(plan []gym.PlanStep) int {
+	return slices.IndexFunc(plan, func(p gym.PlanStep) bool { return p.Kind == gym.WriteStep })
+}
+
+// writeCall is the call of a step as one who knows everything would make it: enough to name its tool.
+func writeCall(e *gym.Evidence, step int) gym.Call {
+	calls, _ := rehearse(e.Task)
+	return calls[step]
+}
+
+// repaired follows the plan up to its first write, writes something else there or the right thing, and begins again.
+type repaired struct {
+	*follower
+	strayed, restarted bool
+}
+
+func newRepaired(e *gym.Evidence, variant int, key gym.Key) *repaired {
+	a := &repaired{follower: follow(e.Built.Plan)}
+	at, s := firstWrite(e.Built.Plan), key.Stream()
+	seen := &visible{}
+	a.before = func(ep *gym.Episode, call *gym.Call) bool {
+		if a.strayed && !a.restarted {
+			a.restarted = true
+			a.next = 0
+			if !a.wrote(ep) {
+				a.next = at // nothing to repair: what was refused has changed nothing
+			}
+		}
+		if a.strayed || a.next != at {
+			return false
+		}
+		a.strayed = true
+		*call = a.plan[at].Make(ep.Evidence())
+		if variant > 0 {
+			seen.update(ep)
+			return swap(ep, call, variant-1, seen, &s)
+		}
+		return true
+	}
+	return a
+}
+
+func (a *repaired) wrote(ep *gym.Episode) bool { return len(ep.Evidence().Log.Writes()) > 0 }
+
+// swap gives argument k of the call another value that the agent may give, and reports false if there is none.
+func swap(ep *gym.Episode, call *gym.Call, k int, seen *visible, s *gym.Stream) bool {
+	p, was := ep.Pack(), *call
+	t := &p.Tools[was.Tool]
+	var opts []gym.Value
+	for _, v := range seen.options(p, &t.Params[k]) {
+		if !slices.Contains(was.Arg(k), v) {
+			opts = append(opts, v)
+		}
+	}
+	if len(opts) == 0 {
+		return false
+	}
+	var c gym.Call
+	c.Reset(was.Tool)
+	for i := range t.Params {
+		if i == k {
+			c.Push(i, gym.Pick(s, opts))
+		} else {
+			c.Push(i, was.Arg(i)...)
+		}
+	}
+	*call = c
+	return true
+}
+
+// Void reports that the deviation came to nothing: it was refused, or there was nothing else to write.
+func (a *repaired) Void(ep *gym.Episode) bool {
+	calls := 0
+	for i := range ep.Evidence().Log.Len() {
+		if len(ep.Evidence().Log.At(i).Writes) > 0 {
+			calls++
+		}
+	}
+	return calls <= writeSteps(a.plan)
+}
+
+func writeSteps(plan []gym.PlanStep) (n int) {
+	for i := range plan {
+		if plan[i].Kind == gym.WriteStep {
+			n++
+		}
+	}
+	return n
+}
 
 // spam is the oracle with a flood of writes before its finish.
 type spam struct {

@@ -317,7 +317,7 @@ func (s *Sampler) draw(t *item, p breaker.Pattern, entry bool) (Task, error) {
 		return Task{}, fmt.Errorf("%w: curriculum: item %s: no condition of the train region was found", gym.ErrHeldOut, id)
 	}
 	task := Task{Group: s.st.NextGroup, Item: id, Cell: c, Condition: s.space.ID(c)}
-	task.Seed = s.seeds.Sub(task.Condition).At(task.Group).Seed()
+	task.Seed = s.space.Seed(s.seeds.Sub(task.Condition).At(task.Group), c)
 	s.st.NextGroup++
 	s.st.Ledger = append(s.st.Ledger, Draw{task.Group, task.Condition, task.Seed, id, entry})
 	return task, nil

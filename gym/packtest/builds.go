@@ -84,6 +84,11 @@ func (x *exam) built(task gym.Task, b *gym.Built) {
 		}
 	}
 	x.shown(id, "the instruction", b.Instruction, x.taskNames(b))
+	for _, token := range x.opaque(b.Instruction) {
+		if !slices.ContainsFunc(b.Pins, func(p gym.Pin) bool { return strings.Contains(x.pack.Spell(p.Value), token) }) {
+			x.say(SecretInTask, id, "the instruction spells %s, which is no goal parameter", token)
+		}
+	}
 	if most := x.pack.Limits(task.Condition).Bytes; len(b.Instruction) > most {
 		x.say(Oversize, id, "the instruction has %d bytes, the budget is %d", len(b.Instruction), most)
 	}

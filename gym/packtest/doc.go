@@ -11,5 +11,7 @@
 // after restore at every step, after fork and export, in used memory, threads, batches, shuffled order and a spawned process;
 // dials; refusals; splits; leaks.
 //
+// Golden holds a pack to the transcripts in its testdata/golden, which people read when they change.
+//
 // What it cannot see: a clock so coarse that it does not change while the suite runs, and secrets in prose that spell no value.
 package packtest

@@ -41,7 +41,7 @@ func Examine(p *gym.Pack, o Options) []Problem {
 		}
 		return nil
 	}
-	time.Sleep(1) // the first timer of a process opens two descriptors for good
+	time.Sleep(time.Nanosecond) // the first timer of a process opens two descriptors for good
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	x.parts()
 	x.leaks(goroutines, files)
@@ -59,6 +59,7 @@ func (x *exam) parts() {
 	if x.record(); x.found(Oversize) {
 		return
 	}
+	x.offers()
 	x.controls()
 	if x.found(ToolPanics, ToolFails, BuildFails) {
 		return

@@ -2,6 +2,8 @@ package packtest
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"provegym/gym"
 	"provegym/gym/control"
@@ -19,6 +21,9 @@ const (
 	SeedsAlike         = "seeds_alike"             // different seeds give the same world, or the same oracle calls
 	BudgetTells        = "budget_tells_seed"       // the limits differ between seeds of one condition
 	NameShown          = "secret_name_shown"       // the name of an audit, predicate or plan step is in what the agent sees
+	SecretInTask       = "secret_in_instruction"   // an opaque value is in the instruction that is no goal parameter
+	ToolsTell          = "tools_tell_task"         // a tool that another seed of the condition needs is not on offer
+	MaskTells          = "mask_tells"              // the mask is no function of what the structured view shows
 	SecretInResult     = "secret_in_result"        // an opaque value is in a result but was not shown through Turn.Show
 	SecretInError      = "secret_in_error"         // a refusal spells a value that only the check knows or that was not shown yet
 	BadResult          = "bad_result"              // a result is not JSON
@@ -56,7 +61,7 @@ const (
 type Problem struct {
 	Name  string // one of the table above
 	Text  string
-	Rerun string // a command that shows it, or the task that it happened in
+	Rerun string // a command that shows it
 }
 
 func (p Problem) String() string {
@@ -75,11 +80,15 @@ type exam struct {
 	scripts  []*script
 	problems []Problem
 	count    map[string]int
+	ids      *regexp.Regexp // spellings of opaque values; see opaque
 }
 
 const mostOfAName = 3
 
 func (x *exam) say(name, rerun, format string, args ...any) {
+	if rerun != "" && !strings.Contains(rerun, " ") { // a task: to build it is to see it
+		rerun = "provegym tasks '" + rerun + "'"
+	}
 	if x.count[name]++; x.count[name] <= mostOfAName {
 		x.problems = append(x.problems, Problem{name, fmt.Sprintf(format, args...), rerun})
 	}

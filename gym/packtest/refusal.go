@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"provegym/gym"
+	"provegym/gym/control"
 )
 
 // refusals makes calls that are nearly right and calls that are all wrong, each from the start of the task: what is refused
@@ -29,7 +30,7 @@ func (x *exam) refusal(s *script, action []byte) {
 	if err != nil {
 		return
 	}
-	rerun := fmt.Sprintf("provegym play '%s' with the action %s", s.task.ID(), clip(action))
+	rerun := control.RerunAction(s.task, action)
 	l := newLens(x, ep, rerun)
 	l.secrets = x.secrets(s)
 	if err := ep.StepText(action); err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -257,6 +258,32 @@ var faults = []fault{
 				}
 			}
 		}},
+	{name: "id_in_instruction", problem: SecretInTask,
+		build: func(task gym.Task, b *gym.Built) {
+			for i, typ := range task.Pack.Types {
+				if typ.Form == gym.FormOpaque {
+					b.Instruction += " (" + task.Pack.Spell(gym.Value{Type: gym.TypeID(i), Bits: task.Seed >> 24}) + ")"
+					return
+				}
+			}
+		}},
+	{name: "audit_in_instruction", problem: NameShown,
+		build: func(task gym.Task, b *gym.Built) { b.Instruction += " Beware of " + task.Pack.Audits[0].Name + "." }},
+	{name: "audit_in_error", problem: NameShown,
+		after: func(_ *host, t *gym.Turn, err error) error {
+			if c := t.Condition(); err != nil {
+				return gym.Refuse("wrong", "%v; %s", err, c.Pack.Audits[0].Name)
+			}
+			return nil
+		}},
+	{name: "tools_tell", problem: ToolsTell,
+		build: func(task gym.Task, b *gym.Built) {
+			b.Tools = 0
+			for i := range b.Plan {
+				c := b.Plan[i].Make(&gym.Evidence{Pack: task.Pack, Task: task, Built: b, First: b.World, Last: b.World, Log: &gym.Log{}})
+				b.Tools = b.Tools.With(c.Tool)
+			}
+		}},
 	{name: "audit_in_result", problem: NameShown,
 		after: onResult(func(_ *host, t *gym.Turn) { c := t.Condition(); t.Say("note", "beware of "+c.Pack.Audits[0].Name) })},
 	{name: "global_random", problem: StepVaries,
@@ -307,6 +334,13 @@ var faults = []fault{
 		build: func(_ gym.Task, b *gym.Built) {
 			holds := b.Check.Commit.Holds
 			b.Check.Commit.Holds = func(e *gym.Evidence) bool { return e.Finish == nil || holds(e) }
+		}},
+	{name: "repair_forgiven", problem: ControlPasses,
+		build: func(_ gym.Task, b *gym.Built) {
+			b.Check.Collateral.Holds = func(e *gym.Evidence) bool { // as often and as wrongly as it likes, as long as it is one entity
+				w := e.Log.Writes()
+				return !slices.ContainsFunc(w, func(a gym.Access) bool { return a.Entity != w[0].Entity })
+			}
 		}},
 	{name: "partial_credit", problem: RewardNoSuccess,
 		build: func(_ gym.Task, b *gym.Built) {

@@ -23,6 +23,7 @@ type script struct {
 	trail []gym.Digest // trail[0] is of the start
 	log   gym.Digest
 	calls []gym.Call
+	tools gym.ToolSet
 }
 
 // tape is a recorder that keeps the actions of one episode.
@@ -102,8 +103,28 @@ func (x *exam) tape(s *script, agent string) {
 		x.say(BuildFails, s.task.ID(), "%v", err)
 		return
 	}
-	s.steps = t.steps
+	s.steps, s.tools = t.steps, ep.ToolSet()
 	x.play(s)
+}
+
+// offers looks whether the tools on offer tell one task of a condition from another: whatever the oracle needs for one seed is
+// on offer for all.
+func (x *exam) offers() {
+	used := map[string]gym.ToolSet{}
+	for _, s := range x.scripts {
+		for i := range s.calls {
+			if s.agent.Name == "pc1_oracle" {
+				used[s.task.Family] = used[s.task.Family].With(s.calls[i].Tool)
+			}
+		}
+	}
+	for _, s := range x.scripts {
+		for i := range x.pack.Tools {
+			if used[s.task.Family].Has(i) && !s.tools.Has(i) {
+				x.say(ToolsTell, s.task.ID(), "%s is not on offer, and other seeds need it", x.pack.Tools[i].Name)
+			}
+		}
+	}
 }
 
 // play runs the script once, fills its trail, and looks at every observation on the way.
@@ -196,7 +217,6 @@ func clip(b []byte) string {
 type lens struct {
 	x       *exam
 	rerun   string
-	opaque  *regexp.Regexp // spellings of opaque values
 	names   []string       // that must not be shown
 	secrets []secret       // what only the check and the oracle know at the start
 	text    strings.Builder
@@ -207,14 +227,6 @@ type lens struct {
 func newLens(x *exam, ep *gym.Episode, rerun string) *lens {
 	e := ep.Evidence()
 	l := &lens{x: x, rerun: rerun, names: x.taskNames(e.Built), seen: map[gym.Value]bool{}, world: gym.DigestWorld(e.Last)}
-	var prefixes []string
-	for _, t := range x.pack.Types {
-		if t.Form == gym.FormOpaque {
-			prefixes = append(prefixes, regexp.QuoteMeta(t.Prefix))
-		}
-	}
-	// With its prefix, or as bare digits of which one at least is a letter: a plain number is no id.
-	l.opaque = regexp.MustCompile(`\b(?:` + strings.Join(prefixes, "|") + `)[0-9a-f]{10}\b|\b[0-9a-f]{10}\b`)
 	l.text.WriteString(ep.Instruction())
 	for _, pin := range e.Built.Pins {
 		l.seen[pin.Value] = true
@@ -222,13 +234,40 @@ func newLens(x *exam, ep *gym.Episode, rerun string) *lens {
 	return l
 }
 
+// opaque returns what spells an opaque value of the pack in a text: with its prefix, or bare digits of which one at least is a
+// letter. A plain number is none.
+func (x *exam) opaque(text string) []string {
+	if x.ids == nil {
+		var prefixes []string
+		for _, t := range x.pack.Types {
+			if t.Form == gym.FormOpaque {
+				prefixes = append(prefixes, regexp.QuoteMeta(t.Prefix))
+			}
+		}
+		x.ids = regexp.MustCompile(`\b(?:` + strings.Join(prefixes, "|") + `)[0-9a-f]{10}\b|\b[0-9a-f]{10}\b`)
+	}
+	return slices.DeleteFunc(x.ids.FindAllString(text, -1), func(token string) bool {
+		return len(token) == 10 && !strings.ContainsAny(token, "abcdef")
+	})
+}
+
 // look examines the result of the last call; action is its text, or nil in the structured view.
 func (l *lens) look(ep *gym.Episode, action []byte) {
 	e := ep.Evidence()
 	rec := e.Log.At(e.Log.Len() - 1)
-	result := string(ep.Result())
 	x, tool := l.x, l.x.toolOf(rec)
 	x.outcome(ep, l.rerun)
+	l.read(ep, rec, string(action))
+	world := gym.DigestWorld(e.Last)
+	if rec.Err != "" && world != l.world {
+		x.say(RefusalWrites, l.rerun, "%s refused with %s, but the world changed", tool, rec.Err)
+	}
+	l.world = world
+}
+
+// read looks at what one call showed.
+func (l *lens) read(ep *gym.Episode, rec gym.CallRec, action string) {
+	x, tool, result := l.x, l.x.toolOf(rec), string(rec.Result)
 	if !json.Valid([]byte(result)) {
 		x.say(BadResult, l.rerun, "%s: %s", tool, clip([]byte(result)))
 	}
@@ -236,16 +275,11 @@ func (l *lens) look(ep *gym.Episode, action []byte) {
 		x.say(Oversize, l.rerun, "a result of %s has %d bytes, the budget is %d", tool, len(result), ep.Limits().Bytes)
 	}
 	x.shown(l.rerun, "a result of "+tool, result, l.names)
-	l.result(rec, result, string(action))
+	l.result(rec, result, action)
 	for _, v := range rec.Shown {
 		l.seen[v] = true
 	}
 	l.text.WriteString(result)
-	world := gym.DigestWorld(e.Last)
-	if rec.Err != "" && world != l.world {
-		x.say(RefusalWrites, l.rerun, "%s refused with %s, but the world changed", tool, rec.Err)
-	}
-	l.world = world
 }
 
 // outcome looks at how an episode has ended, if it has.
@@ -269,10 +303,7 @@ func (x *exam) toolOf(rec gym.CallRec) string { return x.pack.Tools[rec.Call.Too
 // result looks for values in a result that the agent should not have from it.
 func (l *lens) result(rec gym.CallRec, result, action string) {
 	tool := l.x.toolOf(rec)
-	for _, token := range l.opaque.FindAllString(result, -1) {
-		if len(token) == 10 && !strings.ContainsAny(token, "abcdef") {
-			continue
-		}
+	for _, token := range l.x.opaque(result) {
 		spelled := func(v gym.Value) bool { return strings.Contains(l.x.pack.Spell(v), token) }
 		known := strings.Contains(action, token) || slices.ContainsFunc(rec.Shown, spelled)
 		for k := range l.x.pack.Tools[rec.Call.Tool].Params {
@@ -318,4 +349,65 @@ func (l *lens) table(ep *gym.Episode) {
 	if ep.Outcome() == gym.Running && !slices.Contains(obs.Mask[:], 1) {
 		l.x.say(NoLegalAction, l.rerun, "after %d calls the mask allows nothing", ep.Calls())
 	}
+	if k := l.x.maskTells(ep); k >= 0 {
+		l.x.say(MaskTells, l.rerun, "after %d calls, in phase %v, action %d is %d: what is shown says otherwise", ep.Calls(), obs.Phase, k, obs.Mask[k])
+	}
+}
+
+// maskTells computes the mask anew from what the structured view shows, and returns the first action that differs, or -1. Only
+// members that a list argument has already may differ: the view does not show them.
+func (x *exam) maskTells(ep *gym.Episode) int {
+	obs := ep.Obs()
+	if ep.Outcome() != gym.Running {
+		return -1
+	}
+	onTable := func(q *gym.Param, i int) bool {
+		t := obs.Slots[i][0]
+		return t != 0 && slices.Contains(q.Types, gym.TypeID(t-1))
+	}
+	var want [gym.Actions]uint8
+	allow := func(k int, ok bool) {
+		if ok {
+			want[k] = 1
+		}
+	}
+	tool, k := int(obs.Phase[0])-1, int(obs.Phase[1])-1
+	if tool < 0 {
+		for i := range x.pack.Tools {
+			legal := ep.ToolSet().Has(i)
+			for p := range x.pack.Tools[i].Params {
+				q, some := &x.pack.Tools[i].Params[p], false
+				for s := range obs.Slots {
+					some = some || onTable(q, s)
+				}
+				f := x.pack.Types[q.Types[0]].Form
+				legal = legal && (q.Optional || f == gym.FormEnum || f == gym.FormInt || some)
+			}
+			allow(i+1, legal)
+		}
+	} else {
+		q := &x.pack.Tools[tool].Params[k]
+		allow(0, q.Optional || q.List && obs.Phase[2] > 0)
+		switch typ := &x.pack.Types[q.Types[0]]; typ.Form {
+		case gym.FormEnum:
+			for i := range typ.Enum {
+				allow(i+1, true)
+			}
+		case gym.FormInt:
+			for n := q.Min; n <= q.Max; n++ {
+				allow(int(n-q.Min)+1, true)
+			}
+		default:
+			for i := range obs.Slots {
+				given := q.List && obs.Phase[2] > 0 && obs.Mask[i+1] == 0
+				allow(i+1, onTable(q, i) && !given)
+			}
+		}
+	}
+	for i := range want {
+		if want[i] != obs.Mask[i] {
+			return i
+		}
+	}
+	return -1
 }

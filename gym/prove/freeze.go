@@ -103,23 +103,16 @@ func (d Plan) complete() (Plan, problems) {
 	if (p.Base.Hash == "") == (p.Base.Rule == "") {
 		bad.say("base needs either the hash of the starting checkpoint or the rule that makes it")
 	}
-	p.Alpha = orElse(p.Alpha, .05)
-	if !(p.Alpha > 0 && p.Alpha <= .2) {
-		bad.say("alpha is %v, want more than 0 and at most .2", p.Alpha)
-		p.Alpha = .05
-	}
-	p.Lost.Retries, p.Lost.MaxShare = orElse(p.Lost.Retries, 2), orElse(p.Lost.MaxShare, .05)
-	if p.Lost.Retries < 0 || !(p.Lost.MaxShare > 0 && p.Lost.MaxShare <= .05) {
-		bad.say("lost: retries is %d, want 0 or more; max_share is %v, want more than 0 and at most .05", p.Lost.Retries, p.Lost.MaxShare)
-	}
 	for _, n := range []int{p.Budget.Train, p.Budget.Break, p.Budget.Monitor, p.Budget.Baseline} {
 		if n < 0 {
 			bad.say("budget: %d episodes", n)
 		}
 	}
-	p.completeLooks(&bad)
 	p.completePack(&bad)
-	p.completeConditions(&bad)
+	p.completeTerms(&bad)
+	if len(bad) == 0 { // an MDE of a broken design says nothing
+		p.completeMDE()
+	}
 	p.completeOverall(&bad)
 	p.Budget.Sealed = 0
 	for i := range p.Conditions {
@@ -131,9 +124,53 @@ func (d Plan) complete() (Plan, problems) {
 	return p, bad
 }
 
+// completeTerms completes what verdicts are read from.
+func (p *Plan) completeTerms(bad *problems) {
+	p.Alpha = orElse(p.Alpha, .05)
+	if !(p.Alpha >= minAlpha && p.Alpha <= .2) {
+		bad.say("alpha is %v, want at least %v and at most .2", p.Alpha, minAlpha)
+		p.Alpha = .05
+	}
+	p.Lost.Retries, p.Lost.MaxShare = orElse(p.Lost.Retries, 2), orElse(p.Lost.MaxShare, .05)
+	if p.Lost.Retries < 0 || !(p.Lost.MaxShare > 0 && p.Lost.MaxShare <= .05) {
+		bad.say("lost: retries is %d, want 0 or more; max_share is %v, want more than 0 and at most .05", p.Lost.Retries, p.Lost.MaxShare)
+	}
+	p.completeLooks(bad)
+	p.completeConditions(bad)
+}
+
+// sound reports a plan that Freeze cannot have made, whatever its hash says: anybody can compute a hash.
+func (p Plan) sound() error {
+	var bad problems
+	q := p
+	q.Conditions, q.Looks = slices.Clone(p.Conditions), slices.Clone(p.Looks)
+	q.completeTerms(&bad)
+	if len(bad) == 0 && (q.Alpha != p.Alpha || q.Lost != p.Lost || !slices.Equal(q.Looks, p.Looks) || !slices.EqualFunc(q.Conditions, p.Conditions, sameTerms)) {
+		bad.say("the plan leaves out what Freeze fills in")
+	}
+	for i := range p.Conditions {
+		if c := &p.Conditions[i]; c.Tier == SameCells && c.Family == Confirmatory {
+			bad.say("condition %s: a confirmatory condition is never trained on", c.ID)
+		}
+	}
+	if m := p.Monitor; m != nil && (m.Tasks < 1 || m.Tasks > maxClusters) {
+		bad.say("monitor: %d tasks, want 1 to %d", m.Tasks, maxClusters)
+	}
+	if o := p.Overall; !inside(o.DMin) || !inside(o.Delta) || !inside(o.Psi0) {
+		bad.say("overall: dmin %v, delta %v and psi0 %v must lie strictly between 0 and 1", o.DMin, o.Delta, o.Psi0)
+	}
+	return bad.err()
+}
+
+// sameTerms compares two conditions but for the MDE, which follows from the rest.
+func sameTerms(a, b Condition) bool {
+	a.MDE, b.MDE = nil, nil
+	return a == b
+}
+
 func (p *Plan) completeLooks(bad *problems) {
-	if len(p.Looks) == 0 {
-		bad.say("looks: at least one sealed look must be declared")
+	if len(p.Looks) == 0 || len(p.Looks) > maxLooks {
+		bad.say("looks: at least one sealed look must be declared, and at most %d, not %d", maxLooks, len(p.Looks))
 	}
 	open := !slices.ContainsFunc(p.Looks, func(l Look) bool { return l.Weight != 0 })
 	sum := 0.0
@@ -153,8 +190,8 @@ func (p *Plan) completeLooks(bad *problems) {
 		if l.Checkpoint == "" {
 			bad.say("look %s: checkpoint needs the rule that names the checkpoint it tests, such as %q", l.ID, "last")
 		}
-		if !(l.Weight > 0 && l.Weight <= 1) {
-			bad.say("look %s: weight %v is not in (0, 1]", l.ID, l.Weight)
+		if !(l.Weight >= minWeight && l.Weight <= 1) {
+			bad.say("look %s: weight %v is not in [%v, 1]", l.ID, l.Weight, minWeight)
 		}
 		ids[l.ID], blocks[l.Block] = true, true
 		sum += l.Weight
@@ -183,7 +220,11 @@ func (p *Plan) completePack(bad *problems) {
 }
 
 func (p *Plan) completeConditions(bad *problems) {
-	seen := map[string]bool{}
+	if len(p.Conditions) > maxConditions {
+		bad.say("conditions: %d are declared, at most %d are judged together", len(p.Conditions), maxConditions)
+		return
+	}
+	seen, all := map[string]bool{}, 0
 	for i := range p.Conditions {
 		c := &p.Conditions[i]
 		c.Family, c.Kind, c.Cluster = orElse(c.Family, Confirmatory), orElse(c.Kind, BinaryOne), orElse(c.Cluster, ClusterTask)
@@ -216,6 +257,10 @@ func (p *Plan) completeConditions(bad *problems) {
 		if c.G < minClusters {
 			bad.say("condition %s: G = %d, fewer than %d tasks can hardly reach any verdict", c.ID, c.G, minClusters)
 		}
+		if all += min(max(c.G, 0), maxClusters+1); all > maxClusters {
+			bad.say("condition %s: G = %d brings the tasks of a look above %d", c.ID, c.G, maxClusters)
+			return
+		}
 		for _, f := range []struct {
 			name string
 			v    float64
@@ -228,9 +273,10 @@ func (p *Plan) completeConditions(bad *problems) {
 	if len(p.Conditions) == 0 {
 		bad.say("conditions: none is declared")
 	}
-	if len(*bad) > 0 {
-		return // an MDE of a broken design says nothing
-	}
+}
+
+// completeMDE says what each condition can detect at the last look.
+func (p *Plan) completeMDE() {
 	level := p.Alpha * p.Looks[len(p.Looks)-1].Weight
 	for i := range p.Conditions {
 		c := &p.Conditions[i]
@@ -340,8 +386,8 @@ func (p *Plan) holdOut(s gym.Split, bad *problems) {
 	if m.Conditions == nil {
 		m.Conditions = monitored
 	}
-	if len(m.Conditions) == 0 || m.Tasks < 1 {
-		bad.say("monitor: %d conditions of %d tasks; mode eval may see %v", len(m.Conditions), m.Tasks, monitored)
+	if len(m.Conditions) == 0 || m.Tasks < 1 || m.Tasks > maxClusters {
+		bad.say("monitor: %d conditions of %d tasks; mode eval may see %v, and a condition has at most %d", len(m.Conditions), m.Tasks, monitored, maxClusters)
 	}
 	for _, id := range m.Conditions {
 		if !slices.Contains(monitored, id) {

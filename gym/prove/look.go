@@ -222,6 +222,9 @@ func Evaluate(p Plan, key gym.Key, look string, ev Evidence) (Result, error) {
 	if p.Schema != PlanSchema || p.Analysis != Analysis || p.Hash == "" {
 		return Result{}, p.Verify()
 	}
+	if err := p.sound(); err != nil {
+		return Result{}, err
+	}
 	changed := p.Hash != p.hash()
 	slots, opens, err := p.slots(key, look)
 	if err == nil && !opens && !changed {
@@ -329,6 +332,13 @@ func checkLedger(p Plan, slots []Slot, ledger []string, index map[string]*cell) 
 		condition, _, ok := strings.Cut(id, "#seed=")
 		if !ok {
 			return badInput("ledger entry %d: %q is no task id", i, id)
+		}
+		if strings.HasPrefix(id, p.Pack+"/") { // another spelling of the same task is the same task
+			t, err := gym.ParseTask(id)
+			if err != nil {
+				return badInput("ledger entry %d: %v", i, err)
+			}
+			condition, id = t.Condition.ID(), t.ID()
 		}
 		c := index[condition]
 		if c == nil {

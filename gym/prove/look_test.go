@@ -75,6 +75,8 @@ func TestVerdicts(t *testing.T) {
 			"INVALID(held-out condition used in training or Break)", "INVALID(held-out condition used in training or Break)"},
 		"another seed of a held-out condition trained on": {func(ev *Evidence) { ev.Ledger = []string{taskID(four, 1)} }, four,
 			"INVALID(held-out condition used in training or Break)", "INVALID(held-out condition used in training or Break)"},
+		"a held-out condition trained on, spelled in another way": {func(ev *Evidence) { ev.Ledger = []string{"provepack@2/known?noise=0.0&fanout=4.0#seed=1"} }, four,
+			"INVALID(held-out condition used in training or Break)", "INVALID(held-out condition used in training or Break)"},
 		"the others stay valid":   {func(ev *Evidence) { ev.Ledger = []string{taskID(four, 1)} }, eight, "REGRESSED", "INVALID(held-out condition used in training or Break)"},
 		"training elsewhere":      {func(ev *Evidence) { ev.Ledger = []string{taskID(easy, 1), taskID("provepack@2/other", 1)} }, four, "IMPROVED", ""},
 		"made under another plan": {func(ev *Evidence) { ev.PlanHash = "x" }, unseen, "INVALID(records made under another plan)", "INVALID(records made under another plan)"},
@@ -142,6 +144,60 @@ func TestEvaluate_changedPlan(t *testing.T) {
 	q := frozen(t, func(d *Plan) { d.Base = Base{Hash: "base-2"} })
 	if r := evaluated(t, q, "final", played(t, q, "final", worked)); r.Overall.Label() != "INVALID(another starting checkpoint)" {
 		t.Errorf("another base: %s", r.Overall.Label())
+	}
+}
+
+// TestForgedPlans: anybody can compute a hash. A plan that Freeze cannot have made opens no door, however it is hashed, and
+// costs neither time nor memory.
+func TestForgedPlans(t *testing.T) {
+	p := frozen(t)
+	ev := played(t, p, "final", worked)
+	for name, forge := range map[string]func(*Plan){
+		"alpha of one half":             func(p *Plan) { p.Alpha = .5 },
+		"no alpha":                      func(p *Plan) { p.Alpha = 0 },
+		"an alpha that is nearly 0":     func(p *Plan) { p.Alpha = 5e-324 },
+		"a weight above 1":              func(p *Plan) { p.Looks[0].Weight = 10 },
+		"no weight":                     func(p *Plan) { p.Looks[0].Weight = 0 },
+		"weights above 1 together":      func(p *Plan) { l := p.Looks[0]; l.ID, l.Block = "more", "more"; p.Looks = append(p.Looks, l) },
+		"one block for two looks":       func(p *Plan) { l := p.Looks[0]; l.ID, l.Weight = "more", .1; p.Looks = append(p.Looks, l) },
+		"9000 looks":                    func(p *Plan) { p.Looks = make([]Look, 9000) },
+		"no looks":                      func(p *Plan) { p.Looks = nil },
+		"half may be lost":              func(p *Plan) { p.Lost.MaxShare = .5 },
+		"no limit of what may be lost":  func(p *Plan) { p.Lost.MaxShare = 0 },
+		"2^60 tasks":                    func(p *Plan) { p.Conditions[0].G = 1 << 60 },
+		"2^60 monitor tasks":            func(p *Plan) { p.Monitor.Tasks = 1 << 60 },
+		"five tasks":                    func(p *Plan) { p.Conditions[0].G = 5 },
+		"a condition twice":             func(p *Plan) { p.Conditions[1] = p.Conditions[0] },
+		"no conditions":                 func(p *Plan) { p.Conditions = nil },
+		"many conditions":               func(p *Plan) { p.Conditions = make([]Condition, 1<<20) },
+		"three samples for one":         func(p *Plan) { p.Conditions[0].K = 3 },
+		"a delta of 2":                  func(p *Plan) { p.Conditions[0].Delta = 2 },
+		"a trained one as confirmatory": func(p *Plan) { p.Conditions[4].Family = Confirmatory },
+		"a pooled delta of 1":           func(p *Plan) { p.Overall.Delta = 1 },
+	} {
+		q := p
+		q.Conditions, q.Looks = slices.Clone(p.Conditions), slices.Clone(p.Looks)
+		m := *p.Monitor
+		q.Monitor = &m
+		forge(&q)
+		for _, hash := range []string{p.Hash, q.hash()} {
+			q.Hash, ev.PlanHash = hash, hash
+			if _, err := Evaluate(q, testKey, "final", ev); !errors.Is(err, gym.ErrBadInput) {
+				t.Errorf("%s: Evaluate gave %v", name, err)
+			}
+			if _, err := Slots(q, testKey, "final"); !errors.Is(err, gym.ErrBadInput) {
+				t.Errorf("%s: Slots gave %v", name, err)
+			}
+		}
+		q.Hash = ""
+		if _, err := Table(q); strings.Contains(name, "2^60") || strings.Contains(name, "9000") || strings.Contains(name, "many") {
+			if name != "2^60 monitor tasks" && !errors.Is(err, gym.ErrBadInput) {
+				t.Errorf("%s: Table gave %v", name, err)
+			}
+			if _, err := Freeze(q, testKey, testSplit{}); !errors.Is(err, gym.ErrBadInput) {
+				t.Errorf("%s: Freeze gave %v", name, err)
+			}
+		}
 	}
 }
 

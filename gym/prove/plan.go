@@ -33,6 +33,13 @@ const (
 	minClusters    = 20                // fewer can hardly reach any verdict
 	adviseClusters = 100               // per condition at one sample a task
 	adviseFamily   = 12                // confirmatory conditions
+
+	// Bounds of what is judged at one time: exact power over more would take minutes, and lists of seeds gigabytes.
+	maxClusters   = 50_000 // of a look, all conditions together
+	maxConditions = 256
+	maxLooks      = 32
+	minAlpha      = 1e-6
+	minWeight     = 1e-6
 )
 
 // Plan declares what will be compared, before training. As a draft it may leave out what Freeze fills in (marked *).
@@ -188,7 +195,7 @@ func (p Plan) Verify() error {
 	case p.Hash != p.hash():
 		return badInput("the plan was changed after freezing: its hash is %s, it says %s", p.hash(), p.Hash)
 	}
-	return nil
+	return p.sound()
 }
 
 // FamilySize returns m, the number of tests that share one look's level.

@@ -10,18 +10,16 @@ import (
 
 // The least that a plan needs: a pack of three families and two dials, and a split that holds out large fanouts from
 // training and the family unseen from everything but sealed looks.
-var testPack = func() *gym.Pack {
-	p := &gym.Pack{
+func init() {
+	gym.Register(&gym.Pack{
 		Name: "provepack", Title: "ProvePack", Version: 2, Hash: "pack-hash", CheckHash: "check-hash",
 		Tools:    []gym.Tool{{Name: "finish", Doc: "Ends.", Finish: true, Run: func(*gym.Turn) error { return nil }}},
 		Families: []gym.Family{{Name: "known"}, {Name: "other"}, {Name: "unseen"}, {Name: "half"}},
 		Dials:    []gym.Dial{{Name: "fanout", Levels: []string{"1", "2", "4", "8"}}, {Name: "noise", Levels: []string{"0", "1"}}},
 		Limits:   func(gym.Condition) gym.Limits { return gym.Limits{} },
 		Build:    func(gym.Task) (*gym.Built, error) { return nil, nil },
-	}
-	gym.Register(p)
-	return p
-}()
+	})
+}
 
 type testSplit struct{}
 

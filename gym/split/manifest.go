@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"provegym/gym"
 )
@@ -54,6 +55,7 @@ type Split struct {
 	mechs    map[string]gym.Mode
 	combos   []combo
 	bounds   []bound
+	built    sync.Map // what InTrain has found out, by condition
 }
 
 type combo struct {
@@ -251,8 +253,38 @@ func (s *Split) Admit(mode gym.Mode, c gym.Condition, graph string, mechanisms [
 	return nil
 }
 
-// InTrain reports whether c lies in the train region: what Break and the curriculum may draw.
+// InTrain reports whether c lies in the train region: what Break and the curriculum may draw. Where the split is Late, it builds
+// tasks of c until one is left to training.
 func (s *Split) InTrain(c gym.Condition) bool {
-	r, _ := s.Region(c)
-	return r == gym.Train
+	if r, _ := s.Region(c); r != gym.Train {
+		return false
+	}
+	if !s.Late() {
+		return true
+	}
+	if known, ok := s.built.Load(c); ok {
+		return known.(bool)
+	}
+	some := false
+	for seed := uint64(0); seed < lateSeeds && !some; seed++ {
+		some = s.Trains(gym.Task{Condition: c, Seed: seed})
+	}
+	s.built.Store(c, some)
+	return some
+}
+
+// lateSeeds is how many tasks of a condition are built to see whether graphs and mechanisms leave any of it to training.
+const lateSeeds = 16
+
+// Late reports whether the split holds out graphs or mechanisms, which a task shows only when it is built.
+func (s *Split) Late() bool { return len(s.graphs)+len(s.mechs) > 0 }
+
+// Trains reports whether training may see the task itself, which is built if need be. One that does not build is not held out:
+// its episode will say why.
+func (s *Split) Trains(t gym.Task) bool {
+	if r, _ := s.Region(t.Condition); r != gym.Train || !s.Late() {
+		return r == gym.Train
+	}
+	b, err := t.Pack.Build(t)
+	return err != nil || s.Admit(gym.Train, t.Condition, b.Graph, b.Mechanisms) == nil
 }

@@ -10,7 +10,6 @@ import (
 
 // BenchmarkRecord steps episodes of 30 steps, with recording off and on; the final flush is timed. The report is a step's.
 func BenchmarkRecord(b *testing.B) {
-	const steps = 30
 	for _, view := range []gym.View{gym.Text, gym.Structured} {
 		for _, on := range []bool{false, true} {
 			b.Run(fmt.Sprintf("view=%s/on=%v", view, on), func(b *testing.B) {

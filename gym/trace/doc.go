@@ -16,7 +16,9 @@
 // # Writing
 //
 // The goroutine that steps hands a buffer over and gets an empty one back; one goroutine writes, in transactions of about
-// 1 MiB or 200 ms. What waits to be written is bounded (64 MiB); beyond it the step blocks. Flush is the durability point.
+// 1 MiB or 200 ms. It also computes digest and audits of episodes that have ended, which cost as much as several steps (see
+// gym.LateRecorder). What waits to be written is bounded (64 MiB, 4096 episodes); beyond it the step blocks. Flush is the
+// durability point.
 //
 // When a write fails (disk full, a sealed slot filled twice) the trace stops: the transaction is rolled back, nothing more is
 // stored, Flush, Mark and Close return the error, and no further episode starts with this recorder. What an earlier Flush

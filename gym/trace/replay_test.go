@@ -91,7 +91,10 @@ func TestReplay_findsEveryDifference(t *testing.T) {
 				if _, err := f.exec(`DELETE FROM segment`); err != nil {
 					return err
 				}
-				return tr.store.saveSegment(1, 1, 3, raw)
+				if err := tr.store.saveSegment(int64(1), 1, 3, raw); err != nil {
+					return err
+				}
+				return tr.store.flushRows(&tr.store.segments)
 			}))
 			rep, err := reader(t, tr.Path()).Replay(Replay{Filter: Filter{Episode: 1}})
 			must(t, err)

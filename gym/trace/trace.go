@@ -136,7 +136,7 @@ func (t *Trace) Begin(s gym.EpisodeStart) uint64 {
 		t.store.fail(fmt.Errorf("%w: episode of pack %s with hash %q in a run of pack hash %q: open a run of its own for each pack",
 			gym.ErrBadInput, s.Task.Pack.Name, s.Task.Pack.Hash, t.pack))
 	}
-	return t.store.begin(t, s, time.Now().UnixMicro())
+	return t.store.begin(t, s, stamp())
 }
 
 // Segment implements gym.Recorder.
@@ -150,8 +150,17 @@ func (t *Trace) Segment(id uint64, seq, steps int, raw []byte) []byte {
 // End implements gym.Recorder.
 func (t *Trace) End(id uint64, e gym.EpisodeEnd) {
 	t.mustBeOpen()
-	t.store.end(id, e, time.Now().UnixMicro())
+	t.store.end(id, e, nil, stamp())
 }
+
+// EndLater implements gym.LateRecorder.
+func (t *Trace) EndLater(id uint64, c *gym.Closing) {
+	t.mustBeOpen()
+	t.store.end(id, gym.EpisodeEnd{}, c, stamp())
+}
+
+// stamp returns the time of an episode's begin or end in microseconds, to the millisecond, so that few are distinct.
+func stamp() int64 { return time.Now().UnixMilli() * 1000 }
 
 const afterClose = "trace: a step was recorded after Close; flush the episodes first, and step them no more"
 

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	queueBytes  = 64 << 20
 	spareBytes  = 8 << 20 // of empty buffers kept for reuse
 	rowBytes    = 512     // what a message weighs beside its steps
+	closeSome   = 32      // ended episodes that are worth waking the writer for, so that their memory comes back warm
+	maxClosing  = 4096    // ended episodes whose memory the queue may hold
 
 	segmentBits = 20 // of a segment's id, below the episode's
 	// S2 takes less than a tenth of zstd's time on segments of a few kilobytes, for 30 bytes a text step against 23 and 8 a
@@ -40,13 +43,17 @@ type part struct {
 type live struct {
 	trace   *Trace
 	id      uint64
+	boxed   any              // id as the driver takes it
 	start   gym.EpisodeStart // Actions is a copy
 	prefix  int              // steps in start.Actions
 	started int64            // microseconds
 	last    part             // the closing segment, until End
 	end     gym.EpisodeEnd
+	closing *gym.Closing // end is still to be computed from it; the writing goroutine's own once queued
+	endErr  error        // it could not be
 	ended   int64
 	stored  bool // the row is there; the writing goroutine's own
+	digest  any  // end.Digest as the driver takes it, in memory that the next episode here uses again
 }
 
 // message is one thing to write: a segment, the end of an episode with its last segment, or an operation.
@@ -73,6 +80,8 @@ type store struct {
 	bytes  int // in the queue or being written
 	limit  int // of bytes
 	urgent int // operations in the queue
+	open   int // messages, in the queue or being written, whose end is still to be computed
+	closed int // messages at the head of the queue whose end has been computed
 	shut   bool
 	err    error
 	live   map[uint64]*live
@@ -85,10 +94,14 @@ type store struct {
 	kick  chan struct{} // something changed for the writing goroutine
 	done  chan struct{} // it has returned
 	batch []message     // its own, as are those below
-	box   []byte
-	row   []any
-	ids   map[gym.Condition]any // condition ids and labels that repeat, as the driver takes them
-	words map[string]any
+	ends  []*live
+
+	episodes, segments pending
+	boxes              [manyRows][]byte // of segments
+
+	ids     map[gym.Condition]any // condition ids, labels and numbers that repeat, as the driver takes them
+	words   map[string]any
+	numbers map[int64]any
 }
 
 func openStore(path string, d Durability) (*store, error) {
@@ -102,7 +115,8 @@ func openStore(path string, d Durability) (*store, error) {
 	}
 	s := &store{path: path, durability: d, file: f, limit: queueBytes, live: map[uint64]*live{},
 		nextID: uint64(rows[0][0].(int64)) + 1, kick: make(chan struct{}, 1), done: make(chan struct{}),
-		ids: map[gym.Condition]any{}, words: map[string]any{}}
+		ids: map[gym.Condition]any{}, words: map[string]any{}, numbers: map[int64]any{},
+		episodes: pending{insert: putEpisode}, segments: pending{insert: putSegment}}
 	s.room.L = &s.mu
 	go s.write()
 	return s, nil
@@ -124,7 +138,7 @@ func (s *store) begin(t *Trace, start gym.EpisodeStart, now int64) uint64 {
 	} else {
 		ep = &live{}
 	}
-	*ep = live{trace: t, id: s.nextID, start: start, prefix: prefix, started: now}
+	*ep = live{trace: t, id: s.nextID, boxed: int64(s.nextID), start: start, prefix: prefix, started: now, digest: ep.digest}
 	ep.start.Actions = nil
 	if prefix > 0 {
 		ep.start.Actions = slices.Clone(start.Actions)
@@ -153,11 +167,12 @@ func (s *store) segment(id uint64, p part, closing bool) []byte {
 	return b
 }
 
-func (s *store) end(id uint64, e gym.EpisodeEnd, now int64) {
+// end takes the end of an episode, or what it is to be computed from.
+func (s *store) end(id uint64, e gym.EpisodeEnd, c *gym.Closing, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ep := s.episode(id)
-	ep.end, ep.ended = e, now
+	ep.end, ep.closing, ep.ended = e, c, now
 	delete(s.live, id)
 	s.put(message{ep: ep, part: ep.last, end: true})
 }
@@ -172,7 +187,7 @@ func (s *store) episode(id uint64) *live {
 
 // put queues a message, waiting for room. mu is locked.
 func (s *store) put(m message) {
-	for s.bytes > s.limit && s.err == nil {
+	for (s.bytes > s.limit || s.open > maxClosing) && s.err == nil {
 		s.room.Wait()
 	}
 	if s.shut {
@@ -181,11 +196,16 @@ func (s *store) put(m message) {
 	before := s.bytes
 	s.queue = append(s.queue, m)
 	s.bytes += m.size()
+	some := false
+	if m.end && m.ep.closing != nil {
+		s.open++
+		some = s.open%closeSome == 0
+	}
 	if m.done != nil {
 		s.urgent++
 	}
 	// Waking the writer costs more than the rest of a step: once when there is something, and once when there is enough.
-	if len(s.queue) == 1 || m.done != nil || before < commitBytes && s.bytes >= commitBytes {
+	if len(s.queue) == 1 || m.done != nil || some || before < commitBytes && s.bytes >= commitBytes {
 		s.wake()
 	}
 }
@@ -298,12 +318,47 @@ func (s *store) next() []message {
 		if n > 0 && deadline == nil {
 			deadline = time.After(commitAge)
 		}
+		if s.closeQueued() {
+			continue
+		}
 		select {
 		case <-s.kick:
 		case <-deadline:
 			late = true
 		}
 	}
+}
+
+// closeQueued computes the ends of episodes in the queue, up to closeSome, and reports whether there were any messages to look
+// at.
+func (s *store) closeQueued() bool {
+	s.mu.Lock()
+	s.ends = s.ends[:0]
+	from := s.closed
+	for ; s.closed < len(s.queue) && len(s.ends) < closeSome; s.closed++ {
+		if m := &s.queue[s.closed]; m.end && m.ep.closing != nil {
+			s.ends = append(s.ends, m.ep)
+		}
+	}
+	some := s.closed > from
+	s.mu.Unlock()
+	s.finish()
+	return some
+}
+
+// finish computes the ends in s.ends.
+func (s *store) finish() {
+	for _, ep := range s.ends {
+		ep.end, ep.endErr = ep.closing.End()
+		ep.closing = nil
+	}
+	if len(s.ends) > 0 {
+		s.mu.Lock()
+		s.open -= len(s.ends)
+		s.room.Broadcast()
+		s.mu.Unlock()
+	}
+	s.ends = s.ends[:0]
 }
 
 func (s *store) pop() {
@@ -318,6 +373,7 @@ func (s *store) pop() {
 	}
 	s.batch = append(s.batch[:0], s.queue[:n]...)
 	s.queue = slices.Delete(s.queue, 0, n)
+	s.closed = max(0, s.closed-n)
 }
 
 // recycle makes room for what was written, and keeps its memory for reuse.
@@ -327,6 +383,9 @@ func (s *store) recycle(batch []message) {
 	for i := range batch {
 		m := &batch[i]
 		s.bytes -= m.size()
+		if m.end && m.ep.closing != nil { // the store has failed
+			s.open--
+		}
 		if m.end {
 			s.ended++
 			s.idle = append(s.idle, m.ep)
@@ -344,29 +403,89 @@ func (s *store) commit(batch []message) error {
 	if batch[0].ep == nil {
 		return nil // an operation alone
 	}
+	for i := range batch {
+		if m := &batch[i]; m.end && m.ep.closing != nil {
+			s.ends = append(s.ends, m.ep)
+		}
+	}
+	s.finish()
+	s.episodes.args, s.segments.args = s.episodes.args[:0], s.segments.args[:0]
 	return s.file.transact(func() error {
 		for i := range batch {
 			if m := &batch[i]; m.ep != nil {
 				if err := s.save(m); err != nil {
-					return fmt.Errorf("write an episode of %s: %w", m.ep.start.Task.ID(), err)
+					return err
 				}
 			}
 		}
-		return nil
+		if err := s.flushRows(&s.episodes); err != nil {
+			return err
+		}
+		return s.flushRows(&s.segments)
 	})
 }
 
-const putEpisode = `INSERT INTO episode(id, run, condition, seed, mode, view, purpose, arm, look, cluster, sample, slot, grp,
-	iteration, plan, parent, parent_step, started_us, outcome, limit_hit, success, goals, path, collateral, committed, reward,
-	steps, calls, digest, why, ended_us, mark)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25,
-	?26, ?27, ?28, ?29, ?30, ?31, ?32)
-	ON CONFLICT(id) DO UPDATE SET outcome = ?19, limit_hit = ?20, success = ?21, goals = ?22, path = ?23, collateral = ?24,
-	committed = ?25, reward = ?26, steps = ?27, calls = ?28, digest = ?29, why = ?30, ended_us = ?31, mark = ?32`
+// putEpisode writes the row of an episode, or what its end adds to the row of one that was still running.
+var putEpisode = newInsert("episode", "(?"+strings.Repeat(", ?", 31)+")", `ON CONFLICT(id) DO UPDATE SET outcome = excluded.outcome, limit_hit = excluded.limit_hit,
+	success = excluded.success, goals = excluded.goals, path = excluded.path, collateral = excluded.collateral,
+	committed = excluded.committed, reward = excluded.reward, steps = excluded.steps, calls = excluded.calls,
+	digest = excluded.digest, why = excluded.why, ended_us = excluded.ended_us, mark = excluded.mark`,
+	`id, run, condition, seed, mode, view, purpose, arm, look, cluster, sample, slot, grp, iteration, plan, parent, parent_step,
+	started_us, outcome, limit_hit, success, goals, path, collateral, committed, reward, steps, calls, digest, why, ended_us, mark`)
+
+var putSegment = newInsert("segment", fmt.Sprintf("(? << %d | ?, ?, ?, ?, ?, ?)", segmentBits), "", "id, steps, raw_len, codec, crc, data")
+
+// insert is an INSERT of one row, and of several: calling SQLite costs as much as a row.
+type insert struct {
+	table     string
+	width     int // arguments of a row
+	one, many string
+}
+
+const manyRows = 8
+
+func newInsert(table, row, tail, names string) insert {
+	head := "INSERT INTO " + table + "(" + names + ") VALUES " + row
+	tail = " " + tail
+	return insert{table, strings.Count(row, "?"), head + tail, head + strings.Repeat(", "+row, manyRows-1) + tail}
+}
+
+// pending are rows of an insert that are still to be written.
+type pending struct {
+	insert
+	args []any
+}
+
+// add takes the arguments of one row more.
+func (s *store) add(r *pending, args ...any) error {
+	r.args = append(r.args, args...)
+	if len(r.args) < manyRows*r.width {
+		return nil
+	}
+	if _, err := s.file.exec(r.many, r.args...); err != nil {
+		return s.flushRows(r) // one by one, so that the error names its row
+	}
+	r.args = r.args[:0]
+	return nil
+}
+
+// flushRows writes what add has kept back.
+func (s *store) flushRows(r *pending) error {
+	for at := 0; at < len(r.args); at += r.width {
+		if _, err := s.file.exec(r.one, r.args[at:at+r.width]...); err != nil {
+			return fmt.Errorf("write %s %v: %w", r.table, r.args[at:at+4], err)
+		}
+	}
+	r.args = r.args[:0]
+	return nil
+}
 
 // save writes one message of an episode.
 func (s *store) save(m *message) error {
 	ep := m.ep
+	if m.end && ep.endErr != nil {
+		return ep.endErr
+	}
 	first := !ep.stored
 	if first || m.end {
 		if err := s.saveEpisode(ep, m.end); err != nil {
@@ -375,12 +494,12 @@ func (s *store) save(m *message) error {
 		ep.stored = true
 	}
 	if first && ep.prefix > 0 {
-		if err := s.saveSegment(ep.id, 0, ep.prefix, ep.start.Actions); err != nil {
+		if err := s.saveSegment(ep.boxed, 0, ep.prefix, ep.start.Actions); err != nil {
 			return err
 		}
 	}
 	if m.part.steps > 0 {
-		if err := s.saveSegment(ep.id, m.part.seq+1, m.part.steps, m.part.raw); err != nil {
+		if err := s.saveSegment(ep.boxed, m.part.seq+1, m.part.steps, m.part.raw); err != nil {
 			return err
 		}
 	}
@@ -405,34 +524,39 @@ func (s *store) saveEpisode(ep *live, ended bool) error {
 		parent = int64(st.Parent)
 	}
 	if ended {
-		endedUS = ep.ended
+		endedUS = s.number(ep.ended)
 		if e.Outcome == gym.Scored || e.Outcome == gym.Truncated {
 			reward = e.Reward
 		}
 		if e.Digest != (gym.Digest{}) {
-			digest = e.Digest[:]
+			if ep.digest == nil {
+				ep.digest = make([]byte, len(e.Digest))
+			}
+			copy(ep.digest.([]byte), e.Digest[:])
+			digest = ep.digest
 		}
 	}
 	c := &e.Components
-	condition := recall(s.ids, st.Task.Condition, gym.Condition.ID)
-	word := func(w string) any { return recall(s.words, w, func(w string) string { return w }) }
-	s.row = append(s.row[:0], int64(ep.id), ep.trace.run, condition, strconv.FormatUint(st.Task.Seed, 10),
-		int64(st.Mode), int64(st.View), word(l.Purpose), word(l.Arm), word(l.Look), word(l.Cluster), l.Sample, l.Slot, l.Group, l.Iteration,
-		plan, parent, st.ParentStep, ep.started,
+	condition := recall(s.ids, st.Task.Condition, func(c gym.Condition) any { return c.ID() })
+	word := func(w string) any { return recall(s.words, w, func(w string) any { return w }) }
+	return s.add(&s.episodes, ep.boxed, ep.trace.run, condition, strconv.FormatUint(st.Task.Seed, 10),
+		int64(st.Mode), int64(st.View), word(l.Purpose), word(l.Arm), word(l.Look), word(l.Cluster), s.number(l.Sample),
+		s.number(l.Slot), s.number(l.Group), s.number(l.Iteration), plan, parent, st.ParentStep, s.number(ep.started),
 		int64(e.Outcome), int64(e.Limit), bit(e.Outcome == gym.Scored && c.Success()), bit(c.Goals), bit(c.Path), bit(c.Collateral),
 		bit(c.Commit), reward, e.Steps, e.Calls, digest, e.Why, endedUS, ep.trace.mark)
-	_, err := s.file.exec(putEpisode, s.row...)
-	return err
 }
 
-// recall returns text(key), from memory if it can.
-func recall[K comparable](memory map[K]any, key K, text func(K) string) any {
+// number returns n as the driver takes it.
+func (s *store) number(n int64) any { return recall(s.numbers, n, func(n int64) any { return n }) }
+
+// recall returns value(key), from memory if it can: the driver takes interfaces, and each new one is an allocation.
+func recall[K comparable](memory map[K]any, key K, value func(K) any) any {
 	v, ok := memory[key]
 	if !ok {
 		if len(memory) >= 4096 {
 			clear(memory)
 		}
-		v = text(key)
+		v = value(key)
 		memory[key] = v
 	}
 	return v
@@ -445,16 +569,14 @@ func bit(b bool) int64 {
 	return 0
 }
 
-func (s *store) saveSegment(id uint64, number, steps int, raw []byte) error {
+func (s *store) saveSegment(episode any, number, steps int, raw []byte) error {
 	if number >= 1<<segmentBits {
 		return fmt.Errorf("an episode may have %d segments", 1<<segmentBits-1)
 	}
-	if n := s2.MaxEncodedLen(len(raw)); n > len(s.box) {
-		s.box = make([]byte, n)
+	box := &s.boxes[len(s.segments.args)/s.segments.width]
+	if n := s2.MaxEncodedLen(len(raw)); n > len(*box) {
+		*box = make([]byte, n)
 	}
-	data := s2.Encode(s.box, raw)
-	s.row = append(s.row[:0], int64(id)<<segmentBits|int64(number), steps, len(raw), codecS2,
-		int64(crc32.Checksum(raw, castagnoli)), data)
-	_, err := s.file.exec(`INSERT INTO segment(id, steps, raw_len, codec, crc, data) VALUES (?, ?, ?, ?, ?, ?)`, s.row...)
-	return err
+	return s.add(&s.segments, episode, number, steps, s.number(int64(len(raw))), codecS2,
+		int64(crc32.Checksum(raw, castagnoli)), s2.Encode(*box, raw))
 }

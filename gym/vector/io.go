@@ -89,8 +89,8 @@ func (b *IO) check(n int, view gym.View) error {
 }
 
 // row copies one structured observation into row i: the mask and the phase always, the rest when a call has ended, the goal
-// when all is new.
-func (o *Obs) row(i int, from *gym.StructuredObs, call, all bool) {
+// when all is new. Of slots and tools it copies so many rows; an episode never uses fewer than before.
+func (o *Obs) row(i int, from *gym.StructuredObs, slots, tools int, call, all bool) {
 	if o.Mask != nil {
 		copy(o.Mask[i*gym.Actions:(i+1)*gym.Actions], from.Mask[:])
 	}
@@ -100,13 +100,14 @@ func (o *Obs) row(i int, from *gym.StructuredObs, call, all bool) {
 	if !call && !all {
 		return
 	}
+	if all {
+		slots, tools = gym.Slots, gym.MaxTools
+	}
 	if o.Slots != nil {
-		const n = gym.Slots * gym.SlotLen
-		copy(o.Slots[i*n:(i+1)*n], flat(&from.Slots[0][0], n))
+		copy(o.Slots[i*gym.Slots*gym.SlotLen:], flat(&from.Slots[0][0], slots*gym.SlotLen))
 	}
 	if o.Tools != nil {
-		const n = gym.MaxTools * gym.ToolLen
-		copy(o.Tools[i*n:(i+1)*n], flat(&from.Tools[0][0], n))
+		copy(o.Tools[i*gym.MaxTools*gym.ToolLen:], flat(&from.Tools[0][0], tools*gym.ToolLen))
 	}
 	if o.Last != nil {
 		copy(o.Last[i*gym.LastLen:(i+1)*gym.LastLen], from.Last[:])

@@ -162,15 +162,23 @@ func (v *Vector) loseEpisode(r *row, o gym.Outcome, why error) {
 	}
 }
 
-// recordBroken records an episode that could not be built, which no Episode does.
+// recordBroken records an episode that could not be built, which no Episode does. A recorder that has failed or was closed
+// takes none: then it is what kept the episode from starting.
 func (v *Vector) recordBroken(r *row) {
-	if rec := v.cfg.Recorder; rec != nil {
+	if rec := v.cfg.Recorder; rec != nil && recorderErr(rec) == nil {
 		id := rec.Begin(gym.EpisodeStart{Task: r.task, Mode: v.cfg.Mode, View: v.cfg.View, Labels: r.op.opts.Labels})
 		if id == 0 {
 			return
 		}
 		rec.End(id, gym.EpisodeEnd{Outcome: gym.Invalid, Why: r.why})
 	}
+}
+
+func recorderErr(rec gym.Recorder) error {
+	if r, ok := rec.(interface{ Err() error }); ok {
+		return r.Err()
+	}
+	return nil
 }
 
 func bits(c gym.Components) (b uint8) {
@@ -210,9 +218,10 @@ func (v *Vector) writeObs(i int, r *row, to *Obs, call bool) {
 	}
 	switch {
 	case !r.lost:
-		to.row(i, r.ep.Obs(), call, r.all)
+		slots, tools := r.ep.ObsRows()
+		to.row(i, r.ep.Obs(), slots, tools, call, r.all)
 	case r.all:
-		to.row(i, &blank, true, true)
+		to.row(i, &blank, 0, 0, true, true)
 	}
 	r.all = false
 }

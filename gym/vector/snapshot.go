@@ -104,7 +104,7 @@ func (v *Vector) continueFrom(i int, r *row) {
 	if r.phase == live {
 		v.lose(&r.job)
 	}
-	r.job = job{}
+	r.job, v.named = job{}, false
 	r.task, r.id = r.ep.Task(), r.ep.Task().ID()
 	r.lost, r.broken, r.why, r.ended, r.all = false, nil, "", false, true
 	r.outcome, r.limit, r.reward, r.calls, r.parts = r.ep.Outcome(), r.ep.Limit(), r.ep.Reward(), r.ep.Calls(), 0

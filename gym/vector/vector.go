@@ -22,6 +22,7 @@ type Vector struct {
 	queue     []Job
 	need      []slot
 	serial    uint64
+	named     bool     // IO.Task has the ids of the tasks that the rows show
 	results   []Result // not told yet
 	sourceErr error
 
@@ -103,7 +104,7 @@ func (v *Vector) Bind(b *IO) error {
 	if err := b.check(len(v.rows), v.cfg.View); err != nil {
 		return err
 	}
-	v.io, v.bound = *b, true
+	v.io, v.bound, v.named = *b, true, false
 	for i := range v.rows {
 		v.rows[i].all = true
 	}
@@ -280,6 +281,7 @@ func (v *Vector) collect(rows []int) {
 	refused := false
 	for _, i := range rows {
 		r := &v.rows[i]
+		v.named = v.named && !r.op.start
 		switch {
 		case r.op.start && r.refused:
 			starts = append(starts, i)
@@ -302,6 +304,7 @@ func (v *Vector) collect(rows []int) {
 
 // begin starts the jobs of the rows, drawing again for those that turn out to be held out.
 func (v *Vector) begin(rows []int) {
+	v.named = false
 	for len(rows) > 0 {
 		for _, i := range rows {
 			v.toStart(i)
@@ -331,7 +334,8 @@ func (v *Vector) publish() error {
 			})
 		}
 	}
-	if t := v.io.Task; t != nil {
+	if t := v.io.Task; t != nil && !v.named {
+		v.named = true
 		total := 0
 		for i := range v.rows {
 			total += len(v.rows[i].id)
@@ -345,10 +349,8 @@ func (v *Vector) publish() error {
 	}
 	err := v.sourceErr
 	v.sourceErr = nil
-	if r, ok := v.cfg.Recorder.(interface{ Err() error }); ok {
-		if e := r.Err(); e != nil {
-			err = errors.Join(err, fmt.Errorf("the recorder: %w", e))
-		}
+	if e := recorderErr(v.cfg.Recorder); e != nil {
+		err = errors.Join(err, fmt.Errorf("the recorder: %w", e))
 	}
 	if len(v.results) > 0 {
 		err = errors.Join(err, v.cfg.Source.Tell(v.results))

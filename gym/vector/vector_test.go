@@ -407,6 +407,35 @@ func TestVector_aToolThatNeverReturns(t *testing.T) {
 	}
 }
 
+// refusing is a recorder that has failed: whoever still begins or ends an episode with it breaks its contract.
+type refusing struct{ ends }
+
+func (*refusing) Err() error { return errors.New("disk full") }
+
+// TestVector_aFailedRecorderIsLeftAlone: no door begins or ends an episode with it, and each says why.
+func TestVector_aFailedRecorderIsLeftAlone(t *testing.T) {
+	for _, pack := range []*gym.Pack{bounded, watched} {
+		rec := &refusing{ends{ends: map[uint64]gym.EpisodeEnd{}}}
+		v, b := newVector(t, Config{Sampler: Sampler{Pack: pack, Families: []string{"fill"}}, NumEnvs: 2, View: gym.Text, Recorder: rec})
+		sound, _ := newVector(t, Config{Sampler: Sampler{Pack: pack, Families: []string{"fill"}}, NumEnvs: 1, View: gym.Text})
+		must(t, sound.Reset(nil, nil, nil))
+		snap, err := sound.Snapshot(0)
+		must(t, err)
+		b.setText([]string{"", ""})
+		v.SetActionText(b.ActionText)
+		for name, door := range map[string]func() error{
+			"Reset": func() error { return v.Reset(nil, nil, nil) }, "Step": v.Step, "Restore": func() error { return v.Restore(0, snap) },
+		} {
+			if err := door(); err == nil || !strings.Contains(err.Error(), "disk full") && name != "Step" {
+				t.Errorf("%s with a failed recorder: %v", name, err)
+			}
+		}
+		if rec.began != 0 || len(rec.ends.ends) != 0 {
+			t.Errorf("the failed recorder was told of %d episodes", rec.began)
+		}
+	}
+}
+
 // TestVector_infrastructureFailures shows that a row that cannot be built, or whose tool fails, is invalid and alone in it.
 func TestVector_infrastructureFailures(t *testing.T) {
 	for _, pack := range []*gym.Pack{bounded, watched} {

@@ -23,12 +23,16 @@ func check(s spec) gym.Check {
 	}}}
 	c.Path = []gym.Predicate{{Name: "both read before the write", Holds: func(e *gym.Evidence) bool { return readFirst(e, s) }}}
 	c.Collateral = gym.Predicate{Name: "only the target written", Holds: func(e *gym.Evidence) bool {
-		for _, w := range e.Log.Writes() {
-			if w.Entity != entity(s.target) { // every write counts, those taken back too
+		word, written := e.First.(*world).notes.At(s.source).Word, 0
+		for _, w := range e.Log.Writes() { // every write counts, those taken back or repaired too
+			if w.Entity != entity(s.target) || w.Field == fieldWord && w.New != int64(word) {
 				return false
 			}
+			if w.Field == fieldWord {
+				written++
+			}
 		}
-		return true
+		return written <= 1
 	}}
 	return c
 }

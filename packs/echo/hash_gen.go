@@ -3,6 +3,6 @@
 package echo
 
 const (
-	packHash  = "7f3e12822616c4ec123524f39f01679b"
-	checkHash = "06789ff617696e2ef684ff2312c6f082"
+	packHash  = "49cf97a2289f84e1afa5e0f64e24431d"
+	checkHash = "d73dcc0383c570aac920177b0cfb8c18"
 )

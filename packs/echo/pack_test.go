@@ -8,3 +8,5 @@ import (
 )
 
 func TestPack(t *testing.T) { packtest.Run(t, echo.Pack) }
+
+func TestGolden(t *testing.T) { packtest.Golden(t, echo.Pack) }

@@ -158,9 +158,6 @@ func newSwapped(e *gym.Evidence, variant int, _ gym.Key) gym.Actor {
 	return a.byMagic()
 }
 
-// pageSize is the dial's setting in the task.
-func pageSize(e *gym.Evidence) int { return e.Task.Int("page_size") }
-
 // upTo returns steps that make all pages up to and with page last.
 func upTo(last int, page func(page int) step) []step {
 	var out []step

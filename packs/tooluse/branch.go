@@ -15,8 +15,9 @@ func buildBranch(d *draft) *gym.Built {
 	return d.built("branch/"+actNames[d.spec.Act], p.act(decide))
 }
 
-// branchSteps bounds the length of the plan.
-func branchSteps(s *setting) int { return resolveSteps(s) + 5 }
+// complaintSteps bounds the length of the plan of a complaint. A refusal needs fewer steps, but its budget must not say so: what
+// the policy prescribes is for the agent to read.
+func complaintSteps(s *setting) int { return resolveSteps(s) + 5 }
 
 // complaint fills the world of a task that the policy decides; is says which remedies the family is about.
 func (d *draft) complaint(is func(remedy uint8) bool) {

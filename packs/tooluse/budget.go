@@ -23,12 +23,10 @@ func longest(family string, s *setting) int {
 	switch family {
 	case "resolve-act":
 		return resolveActSteps(s)
-	case "branch":
-		return branchSteps(s)
+	case "branch", "refusal":
+		return complaintSteps(s)
 	case "for-each":
 		return forEachSteps(s)
-	case "refusal":
-		return refusalSteps(s)
 	}
 	panic("tooluse: no family " + family)
 }

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "44dba0558b9e94adc933f7a6b243d3de"
+	packHash  = "7139428c7994cf8c1d44c5b0376ed2f2"
 	checkHash = "ae3200e2ba4fc2718824b1c1211fcf4c"
 )

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -65,6 +66,8 @@ func run(t testing.TB, ep *gym.Episode, agent string, variant int) {
 }
 
 func TestPack(t *testing.T) { packtest.Run(t, Pack) }
+
+func TestGolden(t *testing.T) { packtest.Golden(t, Pack) }
 
 func TestControls(t *testing.T) {
 	for _, family := range Pack.FamilyNames() {
@@ -574,5 +577,41 @@ func BenchmarkCall(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// TestComplaintsAreAlike: nothing that the agent is told before it reads says whether the policy will refuse. The budgets are
+// equal, and with the policy's and the order's facts taken out the instructions come from the same frames.
+func TestComplaintsAreAlike(t *testing.T) {
+	frames := map[string]map[string]bool{}
+	for _, preset := range Pack.PresetNames() {
+		var limits [2]gym.Limits
+		for i, family := range []string{"branch", "refusal"} {
+			c, err := Pack.Preset(family, preset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limits[i] = Pack.Limits(c)
+			if frames[family] == nil {
+				frames[family] = map[string]bool{}
+			}
+			for seed := range uint64(40) {
+				b, err := Pack.Build(gym.Task{Condition: c, Seed: seed})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Goal[goalWant] != wantPolicy {
+					t.Errorf("%s seed %d: the goal asks for %v", family, seed, b.Goal[goalWant])
+				}
+				about, _, _ := strings.Cut(b.Instruction, "order")
+				frames[family][about] = true
+			}
+		}
+		if limits[0] != limits[1] {
+			t.Errorf("%s: the budget of a complaint is %+v, of one that is refused %+v", preset, limits[0], limits[1])
+		}
+	}
+	if !maps.Equal(frames["branch"], frames["refusal"]) {
+		t.Errorf("a complaint begins %v, one that is refused %v", frames["branch"], frames["refusal"])
 	}
 }

@@ -13,6 +13,3 @@ func buildRefusal(d *draft) *gym.Built {
 	p.add("finish", gym.FinishStep, true, p.readCase(), finishCall(d.spec))
 	return d.built("refusal/"+actNames[d.spec.Act], p.steps)
 }
-
-// refusalSteps bounds the length of the plan.
-func refusalSteps(s *setting) int { return resolveSteps(s) + 3 }

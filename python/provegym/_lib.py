@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from provegym import _native
-from provegym.errors import BY_STATUS, BadInputError, LibraryError, ProveGymError
+from provegym.errors import BY_STATUS, BadInputError, LibraryError, ProveGymError, StateError
 
 __all__ = ["Handle", "build_info", "dumps", "find", "load", "request", "steps", "vector"]
 
@@ -135,10 +135,17 @@ class Handle:
         """Closes it; a second call does nothing.
 
         Raises:
-            StateError: If an environment still uses it.
+            StateError: If an environment still uses it; then it stays open.
+            ProveGymError: What was lost on the way, such as a StoreError of a trace; it is closed all the same.
         """
         if self._drop.alive:
-            self._ask("close")
+            try:
+                self._ask("close")
+            except StateError:
+                raise
+            except ProveGymError:
+                self._drop.detach()
+                raise
             self._drop.detach()
 
     def __enter__(self) -> Self:

@@ -87,9 +87,9 @@ class Breaker(_lib.Handle):
         """Takes results, ``{"id", "failed", "lost", "mode"}`` each, and returns whether the search is done."""
         return bool(self._ask("break.tell", {"results": [dict(r) for r in results]})["done"])
 
-    def report(self) -> dict[str, Any]:
-        """Returns the confirmed causes and what was spent on what."""
-        return self._ask("break.report")
+    def report(self, *, text: bool = False) -> dict[str, Any]:
+        """Returns the confirmed causes and what was spent on what; with ``text``, the same in plain words too."""
+        return self._ask("break.report", {"text": text or None})
 
     def state(self) -> Any:
         """Returns what ``resume`` takes."""

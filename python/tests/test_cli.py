@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,11 @@ from typing import Any
 
 import pytest
 
+from provegym import Split, Trace, _lib, prove, rollout
 from provegym.cli import main
+from provegym.cli.run import wilson
+
+TASK = "tooluse@1/branch?near_duplicates=8#seed=7"
 
 
 def out(capsys: Any, *argv: str, status: int = 0) -> str:
@@ -28,6 +34,9 @@ def test_tasks(capsys: Any) -> None:
     assert json.loads(out(capsys, "tasks", "tooluse", "--json"))[0]["name"] == "tooluse"
     ids = json.loads(out(capsys, "tasks", "tooluse", "-n", "3", "--preset", "L2", "--family", "for-each", "--json"))
     assert len(ids) == 3 and all(i.startswith("tooluse@1/for-each?") for i in ids)
+    assert len(out(capsys, "tasks", "tooluse", "--dial", "fanout=12").splitlines()) == 10
+    text = out(capsys, "tasks", TASK)
+    assert text.startswith(TASK) and "get_policy" in text and json.loads(out(capsys, "tasks", TASK, "--json"))["task"] == TASK
 
 
 @pytest.mark.parametrize(
@@ -38,7 +47,14 @@ def test_tasks(capsys: Any) -> None:
         (["tasks", "tooluse", "-n", "1", "--dial", "fanout"], "NAME=VALUE"),
         (["tasks", "tooluse", "-n", "1", "--split", "none.json"], "none.json"),
         (["run", "tooluse", "--agent", "orcale", "-n", "1"], 'did you mean "oracle"'),
+        (["run", "tooluse", "--agent", "nc6_minus_step", "--variant", "99", "-n", "70"], "variants"),
+        (["run", "tooluse", TASK], "name one pack, or task ids"),
+        (["run", TASK, "-n", "3"], "a task id says it all"),
+        (["run", "tooluse@1/branch"], "add #seed="),
+        (["play", "tooluse@1/brunch#seed=1"], 'did you mean "branch"'),
+        (["tasks", "-n", "3"], "name one"),
         (["prove", "table", "none.json"], "none.json"),
+        (["trace", "verify", "none.db"], "none.db"),
     ],
 )
 def test_errors_name_the_nearest(capsys: Any, argv: list[str], text: str) -> None:
@@ -46,25 +62,69 @@ def test_errors_name_the_nearest(capsys: Any, argv: list[str], text: str) -> Non
     assert text in capsys.readouterr().err
 
 
-def test_unknown_verbs(capsys: Any) -> None:
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["chek-pack"], "did you mean check-pack?"),
+        (["trace", "verfy", "t.db"], "did you mean verify?"),
+        (["run", "tooluse", "--varient", "1"], "did you mean --variant?"),
+        (["run", "tooluse", "-n", "0"], "a whole number from 1"),
+        (["run", "tooluse", "--view", "txt"], "did you mean text?"),
+        (["trace"], "WHAT"),
+    ],
+)
+def test_a_wrong_line_is_answered_with_its_verb(capsys: Any, argv: list[str], text: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["chek-pack"])
-    assert caught.value.code == 2 and "did you mean check-pack?" in capsys.readouterr().err
+        main(argv)
+    err = capsys.readouterr().err
+    assert caught.value.code == 2 and text in err and "--help" in err
+
+
+def test_help(capsys: Any) -> None:
+    assert "VERB --help" in out(capsys)
+    for verb in [*re.findall(r"^    ([a-z-]+) ", out(capsys), re.M), "check-pack"]:
+        with pytest.raises(SystemExit) as caught:
+            main([verb, "--help"])
+        assert caught.value.code == 0 and f"  provegym {verb}" in capsys.readouterr().out.partition("examples:")[2]
 
 
 def test_play(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('?\n? finish\nfinish outcome=nope\n{"tool": "nope"}\n' + "nope x\n" * 200))
     text = out(capsys, "play", "tooluse", "--preset", "L0", "--seed", "3")
     assert "tooluse@1/" in text and '"unknown_tool"' in text and "truncated: reward 0" in text
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    out(capsys, "play", "tooluse")
+    assert out(capsys, "play", "tooluse", "--preset", "L0", "--seed", "3").startswith(text.partition("\n")[0])  # no input left
+    text = out(capsys, "play", TASK, "--action", '{"tool": "now"}', "--action", "nonsense")
+    assert text.startswith(TASK) and '{"ok":{"now":1}}' in text and '"code":"bad_call"' in text.splitlines()[-1]
 
 
 def test_run(capsys: Any) -> None:
     text = out(capsys, "run", "tooluse", "-n", "40", "--preset", "L1")
-    assert text.splitlines()[-1].split()[1:4] == ["40", "40", "1"], text
+    assert text.splitlines()[-1].split("  ")[-1] == "40 scored" and "40  100.0%" in text.splitlines()[-1], text
     results = json.loads(out(capsys, "run", "tooluse", "-n", "4", "--view", "structured", "--json"))
     assert [r["success"] for r in results] == [True] * 4
+
+
+def test_the_interval_is_the_librarys() -> None:
+    with _lib.Handle(_lib.request("check.new", {"pack": "echo", "seeds": 30, "dial_seeds": 2})["handle"]) as job:
+        *_, answer = _lib.steps("check.step", handle=int(job.handle))
+    assert {r["passes"] for r in answer["rows"]} > {0}
+    for r in answer["rows"]:
+        if r["episodes"]:
+            assert wilson(r["passes"], r["episodes"]) == pytest.approx((r["lower"], r["upper"]), abs=1e-9)
+    assert wilson(3, 10) == pytest.approx((0.1077912674, 0.6032218525), abs=1e-9)
+
+
+def test_rerun_lines_run_as_printed(capsys: Any) -> None:
+    """The lines of gym/control.Rerun and RerunAction, and of packtest, as a shell reads them."""
+    line = f"provegym run --agent nc6_minus_step --variant 1 --view structured '{TASK}'"
+    assert "failed: scored after" in out(capsys, *shlex.split(line)[1:])
+    line = f"provegym run --agent oracle --variant 0 --view text '{TASK}'"
+    assert "passed: scored after" in out(capsys, *shlex.split(line)[1:])
+    assert TASK in out(capsys, *shlex.split(f"provegym tasks '{TASK}'")[1:])
+    for printf, code in ((r"""printf '{"tool":"no\047w"}'""", "unknown_tool"), ("printf '%65537s' ''", "bad_call")):
+        shell = f"{printf} | {sys.executable} -m provegym play --action - '{TASK}'"
+        text = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True).stdout
+        assert f'"code":"{code}"' in text.splitlines()[-1]
 
 
 def test_check_pack(capsys: Any) -> None:
@@ -74,6 +134,7 @@ def test_check_pack(capsys: Any) -> None:
     # Too few seeds to bound what random play scores: not a proof, and the status says so.
     text = out(capsys, *argv, "--seeds", "20", status=1)
     assert "echo: FAILED" in text and "nc2_random_valid" in text.partition("not as it must be")[2]
+    assert "give more --seeds" in text
     assert json.loads(out(capsys, *argv, "--seeds", "20", "--json", status=1))["ok"] is False
 
 
@@ -84,16 +145,47 @@ def test_trace(capsys: Any, tmp_path: Path) -> None:
     assert len(runs) == 1
     episodes = json.loads(out(capsys, "trace", "ls", store, "--run", str(runs[0]["id"]), "--json"))
     assert len(episodes) == 5
-    steps = json.loads(out(capsys, "trace", "show", str(episodes[0]["id"]), store, "--json"))
+    shown = out(capsys, "trace", "ls", store, "--run", str(runs[0]["id"]), "-n", "2")
+    assert len(shown.splitlines()) == 4 and "scored" in shown and "-n for more" in shown
+    steps = json.loads(out(capsys, "trace", "show", store, str(episodes[0]["id"]), "--json"))
     assert len(steps) == episodes[0]["steps"]
+    assert '{"tool":"finish"' in out(capsys, "trace", "show", store, str(episodes[0]["id"])).splitlines()[-2]
     assert "ok" in out(capsys, "trace", "verify", store)
     assert "5 episodes replayed, 0 differ" in out(capsys, "trace", "replay", store)
 
 
+def test_prove(capsys: Any, tmp_path: Path) -> None:
+    split = Split.freeze({"pack": "tooluse", "families": {"for-each": "test"}})
+    draft = {
+        "pack": "tooluse@1",
+        "base": {"rule": "a baseline"},
+        "looks": [{"id": "final", "weight": 1.0, "checkpoint": "last"}],
+        "conditions": [{"id": "tooluse@1/for-each", "tier": "held-out-family", "G": 40, "psi0": 0.3}],
+    }
+    plan = prove.freeze(draft, key=11, split=split)
+    slots, store, frozen = prove.tasks(plan, "final", key=11), str(tmp_path / "t.db"), tmp_path / "plan.json"
+    frozen.write_text(json.dumps(plan))
+    assert "overall" in out(capsys, "prove", "table", str(frozen))
+    for arm, agent in (("base", "blind_oracle"), ("checkpoint", "oracle")):
+        run = {"policy": agent, "checkpoint_hash": agent, "plan_hash": plan["hash"], "split_hash": split.hash}
+        look = {"purpose": "sealed", "look": "final", "arm": arm}
+        labels = [{**look, "cluster": s["cluster"], "sample": s["sample"]} for s in slots]
+        with Trace(store, run, pack="tooluse") as trace:
+            rollout(agent, [s["task"] for s in slots], mode="test", split=split, trace=trace, labels=labels)
+    argv = ("prove", "report", str(frozen), store, "--look", "final", "--key", "11")
+    text = out(capsys, *argv)
+    assert text.startswith("# IMPROVED") and "| run | 0 | 0 | 0 | 80 | 0 |" in text
+    assert json.loads(out(capsys, *argv, "--json"))["looks"]
+    assert main([*argv[:-1], "12"]) == 2 and "the key it was frozen with" in capsys.readouterr().err
+
+
 def test_break(capsys: Any) -> None:
-    argv = ("break", "tooluse", "--agent", "priority_heuristic", "--budget", "400")
+    argv = ("break", "tooluse", "--budget", "400")
     report = json.loads(out(capsys, *argv, "--json"))
-    assert report["causes"] is not None and out(capsys, *argv).splitlines()[-1].endswith("causes")
+    text = out(capsys, *argv)
+    assert report["groups"] and report["groups"][0]["label"] in text and "What may remain" in text
+    assert "priority_heuristic" in text and "0 distinct" in out(capsys, *argv[:2], "--agent", "oracle", "--budget", "200")
+    assert "first_hit" in out(capsys, "break", "echo", "--budget", "100")
 
 
 def test_doctor(capsys: Any) -> None:

@@ -151,3 +151,26 @@ def test_a_vector_draws_from_a_curriculum(split: Split) -> None:
         with pytest.raises(StateError):
             sampler.close()
         envs.close()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [{"mechanisms": {"by_conversion": "test"}}, {"mechanisms": {"resolve-act/cancel": "eval", "for-each/cancel": "test"}}],
+)
+def test_what_only_a_built_task_shows_is_held_out_too(held: dict[str, Any]) -> None:
+    """Break and the curriculum draw no task of a held-out mechanism, and each task that they draw can be begun in training."""
+    split = Split.freeze({"pack": "tooluse", **held})
+    with Curriculum("tooluse", split=split, key=1, mode="uniform") as sampler:
+        tasks = [d.task for d in sampler.ask(300)]
+    with Breaker("tooluse", split=split, key=1, budget=300) as search:
+        tasks += [p.task for p in search.ask(200)]
+    assert len(tasks) > 400
+    assert len(provegym.rollout("pc1_oracle", tasks, split=split, mode="train")) == len(tasks)
+    free = provegym.sample("tooluse", 200, dials={"indirection": 3}, mode="free")
+    refused = 0
+    for task in free:
+        try:
+            provegym.rollout("pc1_oracle", [task], split=split, mode="train")
+        except HeldOutError:
+            refused += 1
+    assert refused > 20, "the mechanism occurs, so that the test can fail"

@@ -17,7 +17,7 @@ from agents import pick_number, play
 
 import provegym
 from provegym import Trace, trace
-from provegym.errors import BadInputError, ProveGymError, StateError, StoreError
+from provegym.errors import BadInputError, ClosedError, ProveGymError, StateError, StoreError
 
 
 def test_an_environment_records(tmp_path: Path, seed: int) -> None:
@@ -96,6 +96,11 @@ def test_a_run_of_another_pack_is_refused(tmp_path: Path, seed: int) -> None:
     env.close()
     with pytest.raises(BadInputError, match="pack"):
         store.close()
+    store.close()  # what was lost has been said; it is closed
+    with pytest.raises(ClosedError):
+        store.flush()
+    with pytest.raises(ClosedError):
+        gym.make_vec("provegym/Echo-v0", 2, trace=store)
 
 
 def test_bad_stores(tmp_path: Path) -> None:

@@ -148,6 +148,9 @@ func copySkeleton(name string) error {
 			return err
 		}
 		rel, _ := filepath.Rel(from, path)
+		if d.Name() == "testdata" {
+			return filepath.SkipDir // golden traces are the skeleton's own
+		}
 		if d.IsDir() {
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
 		}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from provegym.cli.terminal import Verbs, add_json, print_json
+from provegym.cli.terminal import Verbs, add_json, add_verb, print_json
 from provegym.errors import ProveGymError
 
 __all__ = ["add"]
@@ -22,7 +22,15 @@ Finding = tuple[bool, str]  # fine, what was found
 
 def add(verbs: Verbs) -> None:
     """Adds the verb."""
-    p = verbs.add_parser("doctor", help="say what this machine offers and lacks")
+    p = add_verb(
+        verbs,
+        "doctor",
+        "say what this machine offers and lacks",
+        """
+        provegym doctor                                         the exit status is 1 if something needed is missing
+        provegym doctor --json
+        """,
+    )
     add_json(p)
     p.set_defaults(run=run)
 

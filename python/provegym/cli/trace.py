@@ -3,61 +3,90 @@
 from __future__ import annotations
 
 import argparse
+import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from provegym import trace
 from provegym._batch import LIMITS, OUTCOMES
-from provegym.cli.terminal import Progress, Verbs, add_json, print_json, table
+from provegym.cli.terminal import Progress, Verbs, add_json, add_verb, count, print_json, table
 
 __all__ = ["add"]
 
 
 def add(verbs: Verbs) -> None:
     """Adds the verb."""
-    p = verbs.add_parser("trace", help="list, show, verify and replay recorded episodes")
+    p = add_verb(
+        verbs,
+        "trace",
+        "list, show, verify and replay recorded episodes",
+        """
+        provegym trace ls t.db                                  its runs
+        provegym trace ls t.db --run 1                          the episodes of one
+        provegym trace show t.db 17                             every call of an episode, with its result
+        provegym trace verify t.db
+        provegym trace replay t.db
+        """,
+    )
     what = p.add_subparsers(title="what", metavar="WHAT", required=True)
-    ls = what.add_parser("ls", help="runs, or with --run the episodes of one")
+
+    def sub(name: str, does: str, example: str, run: Callable[[argparse.Namespace], int]) -> Any:
+        q = add_verb(what, name, does, example)
+        q.add_argument("path", type=Path, metavar="STORE", help="the store: a file, as --trace took it")
+        add_json(q)
+        q.set_defaults(run=run)
+        return q
+
+    ls = sub("ls", "list runs, or with --run the episodes of one", "provegym trace ls t.db --run 1 -n 20", run_ls)
     ls.add_argument("--run", dest="of", type=int, help="a run's number")
-    ls.add_argument("-n", type=int, default=50, help="at most so many rows (default: 50)")
-    show = what.add_parser("show", help="one episode, step by step")
+    ls.add_argument("-n", type=count, default=50, help="at most so many rows (default: 50)")
+    show = sub("show", "show one episode, call by call", "provegym trace show t.db 17", run_show)
     show.add_argument("episode", type=int, help="its number")
-    verify = what.add_parser("verify", help="check the store from end to end")
-    replay = what.add_parser("replay", help="run recorded episodes again and compare digests")
+    sub("verify", "check the store from end to end", "provegym trace verify t.db", run_verify)
+    replay = sub("replay", "run recorded episodes again and compare digests", "provegym trace replay t.db -n 1000", run_replay)
     replay.add_argument("--episode", type=int, help="only this one")
-    replay.add_argument("-n", type=int, help="at most so many")
-    for sub, run in ((ls, run_ls), (show, run_show), (verify, run_verify), (replay, run_replay)):
-        sub.add_argument("path", type=Path, help="the store")
-        add_json(sub)
-        sub.set_defaults(run=run)
+    replay.add_argument("-n", type=count, help="at most so many")
 
 
 def run_ls(args: argparse.Namespace) -> int:
     """Lists runs or episodes."""
-    if args.of is None:
-        rows = trace.query(args.path, "runs", limit=args.n)
-    else:
-        rows = trace.query(args.path, "episodes", run=args.of, limit=args.n)
-    if not args.json:
+    what = "runs" if args.of is None else "episodes"
+    rows = trace.query(args.path, what, limit=args.n, **({} if args.of is None else {"run": args.of}))
+    if args.json:
+        print_json(rows)
+    elif not rows:
+        print("nothing recorded" if args.of is None else f"no episodes of run {args.of}; `provegym trace ls` lists the runs")
+    elif what == "runs":
         for r in rows:
-            if "outcome" in r:
-                r["outcome"], r["limit"] = OUTCOMES[r["outcome"]], LIMITS[r["limit"]]
-    return _rows(rows, args.json)
+            r["began"], r["ended"] = _time(r["started_us"]), _time(r["ended_us"]) if r.get("ended_us") else "no"
+        _table(rows, ("id", "policy", "episodes", "began", "ended", "resumed", "checkpoint_hash", "plan_hash"))
+    else:
+        for r in rows:
+            r["outcome"] = OUTCOMES[r["outcome"]] + (f" ({LIMITS[r['limit']]})" if r["limit"] else "")
+        _table(rows, ("id", "mode", "view", "purpose", "arm", "look", "outcome", "success", "calls", "why", "task"))
+        if len(rows) == args.n:
+            print(f"the first {args.n}; -n for more")
+    return 0
+
+
+def _time(us: int) -> str:
+    return datetime.datetime.fromtimestamp(us / 1e6).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _table(rows: list[dict[str, Any]], head: tuple[str, ...]) -> None:
+    """Prints the columns that say anything."""
+    used = [k for k in head if any(r.get(k) not in (None, "", 0) or r.get(k) is False for r in rows)]
+    table([[r.get(k) for k in used] for r in rows], used)
 
 
 def run_show(args: argparse.Namespace) -> int:
-    """Prints the steps of an episode."""
-    return _rows(trace.query(args.path, "steps", episode=args.episode), args.json)
-
-
-def _rows(rows: list[dict[str, object]], as_json: bool) -> int:
-    if as_json:
-        print_json(rows)
-    elif rows:
-        head = [k for k in rows[0] if any(r.get(k) not in (None, "", 0) for r in rows)]
-        table([[r.get(k) for k in head] for r in rows], head)
-    else:
-        print("nothing recorded")
+    """Prints an episode's calls and what they gave; as JSON, its steps."""
+    if args.json:
+        print_json(trace.query(args.path, "steps", episode=args.episode))
+        return 0
+    for call in trace.query(args.path, "calls", episode=args.episode):
+        print(f"{call['step']:4} {call['call']}\n     {call['result']}")
     return 0
 
 
