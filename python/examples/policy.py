@@ -33,6 +33,7 @@ TYPES, ROLES, ATTRS = 32, 8, 8
 TYPE, ROLE, AGE, OWNER, NEWEST, TURN, MATCHES, MISMATCH, ATTR = range(9)
 SLOT_HIDDEN, HIDDEN = 48, 128
 STATED = slice(4, 14)  # where the goal of the pack `tooluse` states words (1 + index)
+RECORD = slice(8, 13)  # those among them that records show too: item, site, status, tier, city
 ORDER, POLICY = 2, 7  # types of that pack, 1 + index
 STATUS, WAS = 0, 1  # attributes of an order
 
@@ -70,21 +71,19 @@ def slot_features(obs: Obs, used: int) -> Array:
         ],
         axis=-1,
     )
-    stated = obs["goal"][:, None, None, STATED]
+    stated = obs["goal"][:, None, None, RECORD]
     says = ((own_attrs[..., None] == stated) & (stated > 0)).reshape(n, used, -1)
     owner = raw[..., OWNER].astype(np.int64)
     has_owner = (owner > 0)[..., None].astype(np.float32)
-    about = np.concatenate(
-        [facts[..., 4:], own_attrs / 6, own_attrs == 1, own_attrs == 2, own_attrs == 3, says], axis=-1, dtype=np.float32
-    )
+    about = np.concatenate([facts[..., 4:], own_attrs / 6, *levels[1:4]], axis=-1)
     of_owner = about[np.arange(n)[:, None], np.maximum(owner - 1, 0) % max(used, 1)] * has_owner
     kind = _eye_type[np.minimum(raw[..., TYPE].astype(np.int64), TYPES - 1)]
     role = _eye_role[np.minimum(raw[..., ROLE].astype(np.int64), ROLES - 1)]
     return np.concatenate([kind, role, facts, *levels, says, has_owner, of_owner], axis=-1, dtype=np.float32)
 
 
-SAYS = ATTRS * (STATED.stop - STATED.start)
-SLOT_FEATURES = TYPES + ROLES + 8 + 5 * ATTRS + SAYS + 1 + 4 + 4 * ATTRS + SAYS
+SAYS = ATTRS * (RECORD.stop - RECORD.start)
+SLOT_FEATURES = TYPES + ROLES + 8 + 5 * ATTRS + SAYS + 1 + 4 + 4 * ATTRS
 
 
 def rule(obs: Obs) -> tuple[Array, Array, Array]:

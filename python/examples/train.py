@@ -57,7 +57,7 @@ EASY: list[tuple[str, dict[str, str]]] = [("L0", {}), ("L1", {}), ("L0", {"indir
 
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[float, float]] = {
-    "oracle_episodes": (192, 120),
+    "oracle_episodes": (228, 120),
     "imitation_epochs": (5, 5),
     "check_episodes": (200, 60),
     "baseline_tasks": (20, 4),
