@@ -26,5 +26,5 @@
 //
 // # Reading order
 //
-// rng, digest, condition, value, world, log, tool, parse, turn, check, pack, episode, slots, record, errors.
+// rng, digest, condition, value, world, log, tool, parse, turn, check, pack, episode, slots, record, closing, errors.
 package gym

@@ -679,7 +679,13 @@ func (e *Episode) Import(b []byte, o Options) error {
 	if x.View != o.View.String() || x.Pack != task.Pack.Hash {
 		return fmt.Errorf("%w: it is of view %s and pack hash %s", ErrSnapshot, x.View, x.Pack)
 	}
-	if err := e.Start(task, o); err != nil {
+	if err := admit(task, nil, o); err != nil {
+		return err
+	}
+	// Recorded only once it is proved, as an episode that goes on from these steps: what fails leaves no trace.
+	unseen := o
+	unseen.Recorder = nil
+	if err := e.Start(task, unseen); err != nil {
 		return err
 	}
 	for rest := x.Actions; len(rest) > 0; {
@@ -699,6 +705,8 @@ func (e *Episode) Import(b []byte, o Options) error {
 	if got := e.Digest(); got.String() != x.Digest {
 		return fmt.Errorf("%w: replaying it gave digest %s, not %s", ErrSnapshot, got, x.Digest)
 	}
+	e.opts = o
+	e.beginRecord(0, e.steps)
 	return nil
 }
 

@@ -294,9 +294,22 @@ func TestEpisode_exportImport(t *testing.T) {
 			"another seed":   {`#seed=3`, `#seed=4`, ErrSnapshot},
 			"cut actions":    {`"actions":"`, `"actions":"AAAA`, ErrBadInput},
 		} {
-			if err := other.Import([]byte(strings.Replace(string(b), c.from, c.to, 1)), Options{View: v}); !errors.Is(err, c.want) {
+			rec := &counts{}
+			if err := other.Import([]byte(strings.Replace(string(b), c.from, c.to, 1)), Options{View: v, Recorder: rec}); !errors.Is(err, c.want) {
 				t.Errorf("%s view, %s: %v", v, name, err)
 			}
+			if *rec != (counts{}) {
+				t.Errorf("%s view, %s: a refused import was recorded: %+v", v, name, rec)
+			}
+		}
+		// What is imported begins once, with its past as the steps before, and none of them are recorded again.
+		rec := &counts{}
+		if err := other.Import(b, Options{View: v, Recorder: rec}); err != nil {
+			t.Fatal(err)
+		}
+		other.Flush()
+		if rec.begun != 1 || rec.steps != 0 || rec.from != other.Steps() || rec.past != len(other.actions) {
+			t.Errorf("%s view: the import was recorded as %+v", v, rec)
 		}
 	}
 	p = deskPack(t, func(p *Pack) { p.Deterministic = false })
@@ -304,6 +317,18 @@ func TestEpisode_exportImport(t *testing.T) {
 		t.Errorf("exporting an episode that does not replay: %v", err)
 	}
 }
+
+// counts is a recorder that counts what it is told.
+type counts struct{ begun, from, past, steps, ended int }
+
+func (c *counts) Begin(s EpisodeStart) uint64 {
+	c.begun++
+	c.from, c.past = s.ParentStep, len(s.Actions)
+	return uint64(c.begun)
+}
+
+func (c *counts) Segment(_ uint64, _, steps int, raw []byte) []byte { c.steps += steps; return raw }
+func (c *counts) End(uint64, EpisodeEnd)                            { c.ended++ }
 
 // What an episode's memory held before must not reach the next one: not even the tool of a call that names none.
 func TestEpisode_usedMemoryIsLikeFresh(t *testing.T) {

@@ -40,7 +40,7 @@ type Check struct {
 
 	mu       sync.Mutex // guards what follows
 	rows     map[rowKey]*tally
-	failures []Failure
+	failures []Failure // never nil, for JSON
 	failed   int
 	done     int
 	spent    time.Duration
@@ -127,7 +127,7 @@ func NewCheck(p *gym.Pack, o Options) (*Check, error) {
 	if o.DialSeeds == 0 {
 		o.DialSeeds = defaultDialSeeds
 	}
-	c := &Check{rows: map[rowKey]*tally{}}
+	c := &Check{rows: map[rowKey]*tally{}, failures: []Failure{}}
 	oracle := false
 	for _, a := range Agents(p) {
 		if a.Kind != gym.Baseline {
@@ -384,7 +384,7 @@ func first(fs []Failure) []Failure {
 }
 
 func (c *Check) report() Report {
-	r := Report{OK: c.failed == 0, Done: int(c.next.Load()) >= len(c.jobs), Episodes: c.done, Failed: c.failed, Failures: first(c.failures)}
+	r := Report{Rows: []Row{}, OK: c.failed == 0, Done: int(c.next.Load()) >= len(c.jobs), Episodes: c.done, Failed: c.failed, Failures: first(c.failures)}
 	c.failures = r.Failures
 	last := rowKey{agent: -1}
 	for _, j := range c.jobs {

@@ -251,6 +251,19 @@ func TestRerunAction_printsTheAction(t *testing.T) {
 	}
 }
 
+// A report has lists, not nulls, before the first episode and after one without a failure.
+func TestCheck_reportsLists(t *testing.T) {
+	c, err := control.NewCheck(echo.Pack, control.Options{Seeds: 1, DialSeeds: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, budget := range []time.Duration{0, time.Minute} {
+		if r := c.Step(budget); r.Rows == nil || r.Failures == nil {
+			t.Errorf("after %v: rows %v, failures %v", budget, r.Rows, r.Failures)
+		}
+	}
+}
+
 // What cannot be listed in memory or would be played twice is refused before it is planned.
 func TestNewCheck_refuses(t *testing.T) {
 	for _, o := range []control.Options{{Seeds: 1 << 40}, {DialSeeds: 1 << 40}, {Seeds: 1, Families: []string{"copy", "copy"}}} {

@@ -2,6 +2,7 @@ package packtest_test
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"provegym/gym/packtest"
@@ -19,5 +20,28 @@ func TestSabotages(t *testing.T) {
 				t.Error("    ", p)
 			}
 		}
+	}
+}
+
+// Watch sees what it is there for: each leak that a pack can plant in what its agents are shown.
+func TestWatch(t *testing.T) {
+	if problems := packtest.Watch(echo.Pack, packtest.Options{}, 120); len(problems) > 0 {
+		t.Errorf("of a sound pack: %v", problems)
+	}
+	leaks := 0
+	for _, s := range packtest.Sabotages(echo.Pack) {
+		switch s.Problem {
+		case packtest.SecretInResult, packtest.SecretInError, packtest.NameShown:
+		default:
+			continue
+		}
+		leaks++
+		problems := packtest.Watch(s.Pack, packtest.Options{}, 120)
+		if !slices.ContainsFunc(problems, func(p packtest.Problem) bool { return p.Name == s.Problem }) {
+			t.Errorf("%s: found %v", s.Name, problems)
+		}
+	}
+	if leaks < 6 {
+		t.Errorf("only %d of the sabotages are leaks", leaks)
 	}
 }

@@ -217,8 +217,8 @@ func clip(b []byte) string {
 type lens struct {
 	x       *exam
 	rerun   string
-	names   []string       // that must not be shown
-	secrets []secret       // what only the check and the oracle know at the start
+	names   []string // that must not be shown
+	secrets []secret // what only the check and the oracle know at the start
 	text    strings.Builder
 	seen    map[gym.Value]bool
 	world   gym.Digest

@@ -67,6 +67,12 @@ func run(t testing.TB, ep *gym.Episode, agent string, variant int) {
 
 func TestPack(t *testing.T) { packtest.Run(t, Pack) }
 
+func TestNothingLeaks(t *testing.T) {
+	for _, problem := range packtest.Watch(Pack, packtest.Options{}, 1200) {
+		t.Error(problem)
+	}
+}
+
 func TestGolden(t *testing.T) { packtest.Golden(t, Pack) }
 
 func TestControls(t *testing.T) {

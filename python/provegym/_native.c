@@ -559,6 +559,10 @@ static PyObject *vector_send(PyObject *self, PyObject *const *args, Py_ssize_t n
     v->busy = 0;
     return NULL;
   }
+  if (v->num_ready + v->flying + (size_t)n > v->n) { /* ready has room for no row twice */
+    v->busy = 0;
+    return fail(PGYM_E_STATE, "rows that were sent have not been received yet: receive them first");
+  }
   int32_t st;
   CALL(st, lib.vec_send(v->handle, v->ids, (uint32_t)n, &err));
   if (!st) v->flying += (uint32_t)n;
@@ -729,10 +733,23 @@ static const pgym_text *which_text(Vector *v, PyObject *name) {
   return NULL;
 }
 
-static PyObject *text_at(const pgym_text *t, uint32_t i, int view) {
-  const char *at = t->data + t->off[i];
-  Py_ssize_t len = (Py_ssize_t)(t->off[i + 1] - t->off[i]);
-  return view ? PyMemoryView_FromMemory((char *)at, len, PyBUF_READ) : PyUnicode_DecodeUTF8(at, len, NULL);
+static PyObject *text_at(const pgym_text *t, uint32_t i) {
+  return PyUnicode_DecodeUTF8(t->data + t->off[i], (Py_ssize_t)(t->off[i + 1] - t->off[i]), NULL);
+}
+
+/* views returns the strings as slices of one copy of their block: the block itself moves, and goes when the vector is closed,
+ * while Python may keep a view for ever. */
+static PyObject *views(const pgym_text *t, uint32_t n) {
+  PyObject *copy = PyBytes_FromStringAndSize(t->data, (Py_ssize_t)t->off[n]);
+  PyObject *all = copy ? PyMemoryView_FromObject(copy) : NULL;
+  PyObject *out = all ? PyTuple_New(n) : NULL;
+  for (uint32_t i = 0; out && i < n; i++) {
+    PyObject *s = PySequence_GetSlice(all, (Py_ssize_t)t->off[i], (Py_ssize_t)t->off[i + 1]);
+    if (!s || PyTuple_SetItem(out, i, s)) Py_CLEAR(out);
+  }
+  Py_XDECREF(all);
+  Py_XDECREF(copy);
+  return out;
 }
 
 static PyObject *vector_text(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
@@ -746,7 +763,7 @@ static PyObject *vector_text(PyObject *self, PyObject *const *args, Py_ssize_t n
   size_t i = PyLong_AsSize_t(args[1]);
   if (PyErr_Occurred()) return NULL;
   if (i >= v->n) return refuse("there is no row %zd", (Py_ssize_t)i);
-  return text_at(t, (uint32_t)i, 0);
+  return text_at(t, (uint32_t)i);
 }
 
 static PyObject *vector_texts(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
@@ -757,9 +774,10 @@ static PyObject *vector_texts(PyObject *self, PyObject *const *args, Py_ssize_t 
   }
   const pgym_text *t = which_text(v, args[0]);
   int view = t ? PyObject_IsTrue(args[1]) : -1;
+  if (view > 0) return views(t, v->n);
   PyObject *out = view < 0 ? NULL : PyTuple_New(v->n);
   for (uint32_t i = 0; out && i < v->n; i++) {
-    PyObject *s = text_at(t, i, view);
+    PyObject *s = text_at(t, i);
     if (!s || PyTuple_SetItem(out, i, s)) Py_CLEAR(out);
   }
   return out;
@@ -785,7 +803,7 @@ static PyMethodDef vector_methods[] = {
     {"fork", FAST(vector_fork), "fork(row, rows): copies the episode of a row into others."},
     {"close", vector_close, METH_NOARGS, "close(): frees the vector; a second call does nothing."},
     {"text", FAST(vector_text), "text(which, row): one string; which is text, final or task."},
-    {"texts", FAST(vector_texts), "texts(which, view): all rows as str, or as memoryviews until the next step."},
+    {"texts", FAST(vector_texts), "texts(which, view): all rows as str, or as memoryviews of one copy."},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef vector_getset[] = {

@@ -109,8 +109,8 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, npt.NDArray[Any]]):
         group_size: So many rows in a row get the same tasks.
         autoreset_mode: What follows the end of an episode; see ``gymnasium.vector.AutoresetMode``. SAME_STEP wastes no step.
         num_workers: Threads that step; by the machine if 0.
-        copy: Whether observations are the caller's to keep. If False they are views that the next step overwrites, arrays in
-            the structured view and ``memoryview`` in the text view; they must not be written to.
+        copy: Whether observations are the caller's to keep. If False they are arrays that the next step overwrites in the
+            structured view, and ``memoryview``, not decoded, in the text view; they must not be written to.
         render_mode: None; there is nothing to render.
 
     Raises:

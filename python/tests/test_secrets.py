@@ -76,23 +76,47 @@ def test_nothing_hidden_is_reachable(id_: str, seed: int) -> None:
     env.close()
 
 
-def test_texts_are_all_that_is_told(seed: int) -> None:
-    """Errors and infos of many episodes name no audit and no id that was not shown."""
+def told_too_much(observation: Any, info: dict[str, Any], shown: str, pack: str) -> list[str]:
+    """Names of the hidden side in what a step gives, and ids in its info that no observation has shown."""
+    given = json.dumps(info, default=str)
+    text = observation if isinstance(observation, str) else " ".join(observation)
+    names = [s for s in secrets(pack) if s in given or s in text]
+    return names + sorted(set(OPAQUE.findall(given)) - set(OPAQUE.findall(shown)))
+
+
+def test_a_thousand_episodes_tell_no_more(seed: int) -> None:
+    """Random play and junk: nothing hidden in observations, results, errors, infos, or behind the environment."""
     for id_ in provegym.ids():
-        if "Structured" in id_:
-            continue
         env: Any = gym.make(id_).unwrapped
         pack = env.spec.kwargs["pack"]
-        for episode in range(100):
+        for episode in range(1000 // len(provegym.ids()) + 1):
             player = Player(seed + episode)
             observation, info = env.reset(seed=seed + episode)
-            for _ in range(8):
-                action = player.act(env, observation)
+            shown = observation if isinstance(observation, str) else env.instruction
+            for step in range(8):
+                assert not told_too_much(observation, info, shown, pack)
+                action = player.act(env, observation) if (step + episode) % 4 or "Structured" in id_ else "x" * episode
                 observation, _, terminated, truncated, info = env.step(action)
-                assert not [s for s in secrets(pack) if s in json.dumps(info)]
+                shown += observation if isinstance(observation, str) else ""
                 if terminated or truncated:
                     break
+            assert not told_too_much(observation, info, shown, pack)
+            if episode % 20 == 0 and isinstance(observation, str):
+                assert not leaks(reachable(env), shown + json.dumps(info), pack)
         env.close()
+
+
+def test_what_is_told_too_much_is_caught() -> None:
+    audit = PACKS["tooluse"]["audits"][0]["name"]
+    assert not told_too_much("o-0123456789", {"task": "x"}, "o-0123456789", "tooluse")
+    for observation, info in (
+        (f"ask about {audit}", {}),
+        (f'{{"error":{{"code":"x","text":"{audit}"}}}}', {}),
+        ({"slots": 0, audit: 1}, {}),
+        ("", {"components": {audit: True}}),
+        ("", {"limits": {"next": "o-9876543210"}}),
+    ):
+        assert told_too_much(observation, info, "o-0123456789", "tooluse"), (observation, info)
 
 
 PLANTS = {

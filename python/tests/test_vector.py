@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from agents import pick_number
 
+import provegym
 from provegym.errors import BadInputError, StateError
 
 TEXT, NUMBERS = "provegym/ToolUse-v0", "provegym/ToolUseStructured-v0"
@@ -142,3 +143,19 @@ def test_labels(seed: int) -> None:
     _, infos = envs.reset(options={"task": task, "labels": {"arm": "a"}})
     assert infos["task"].tolist() == [task] * 2 and envs.get_attr("labels") == ({"arm": "a"},) * 2
     envs.close()
+
+
+@pytest.mark.parametrize("id_", provegym.ids())
+def test_what_was_shown_can_be_kept(id_: str, seed: int) -> None:
+    """With copy=False too: an observation of long ago, and of a closed vector, can be read without harm."""
+    envs: Any = gym.make_vec(id_, 512, copy=False)
+    first, _ = envs.reset(seed=seed)
+    kept = [bytes(o) for o in first] if isinstance(first, tuple) else None
+    long = '{"tool":"' + "x" * 300 + '"}'
+    for _ in range(3):
+        now = envs.step([long] * 512 if kept else np.ones(512, int))[0]
+    envs.close()
+    if kept:
+        assert [bytes(o) for o in first] == kept and all(bytes(o) for o in now)
+    else:
+        assert all(a.sum() is not None for a in [*first.values(), *now.values()])
