@@ -110,11 +110,15 @@ func withLibrary(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	lib.dir, lib.path = dir, filepath.Join(dir, "libprovegym.so")
 	exports, _ := filepath.Abs("exports.map")
-	b, err := os.ReadFile("../gotags")
+	b, err := os.ReadFile("../gobuild.json")
 	if err != nil {
 		panic(err)
 	}
-	cmd := exec.Command("go", "build", "-tags", strings.TrimSpace(string(b))+",capitest", "-trimpath", "-buildvcs=false", "-buildmode=c-shared",
+	var flags struct{ Tags []string }
+	if err := json.Unmarshal(b, &flags); err != nil {
+		panic(err)
+	}
+	cmd := exec.Command("go", "build", "-tags", strings.Join(flags.Tags, ",")+",capitest", "-trimpath", "-buildvcs=false", "-buildmode=c-shared",
 		"-ldflags", "-s -w -linkmode external -X main.sources=tested -extldflags '-Wl,-z,defs -Wl,-soname,libprovegym.so -Wl,--version-script="+exports+" -static-libgcc'",
 		"-o", lib.path, ".")
 	cmd.Env = append(os.Environ(), "CGO_CFLAGS=-g -O2 -DPGYM_HEADER_SHA256="+headerHash())

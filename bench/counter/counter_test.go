@@ -11,7 +11,7 @@ import (
 
 // BenchmarkStep is what the rows of bench/run.py over the plain C loop step, without the border: for profiles.
 //
-//	go test -tags "$(cat gotags)" -run '^$' -bench Step -cpuprofile cpu.out ./bench/counter
+//	go test -run '^$' -bench Step -cpuprofile cpu.out ./bench/counter
 func BenchmarkStep(b *testing.B) {
 	for _, n := range []int{1, 64, 512} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

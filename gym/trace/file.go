@@ -116,7 +116,7 @@ func (f *file) identify() (isNew bool, err error) {
 		have[i] = rows[i][0].(string)
 	}
 	if missing := missingOptions(have); len(missing) > 0 {
-		return false, fmt.Errorf("SQLite was built without %s: build with the tags of the file gotags", strings.Join(missing, ", "))
+		return false, fmt.Errorf("SQLite was built without %s: build with the tags of gobuild.json", strings.Join(missing, ", "))
 	}
 	var id [3]int64
 	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {

@@ -71,7 +71,7 @@ def digests(out: Path) -> list[tuple[Any, ...]]:
     """Every episode that counts, with its digest."""
     rows = traces.query(out / "trace.db", "episodes")
     return sorted(
-        (r["iteration"], r["purpose"], r.get("arm", ""), r["task"], r.get("group", 0), r.get("digest", "")) for r in rows
+        (r.get("iteration", 0), r["purpose"], r.get("arm", ""), r["task"], r.get("group", 0), r.get("digest", "")) for r in rows
     )
 
 
