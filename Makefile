@@ -44,7 +44,7 @@ test: build ## run the tests of Go, C and Python
 check: build ## format, vet, staticcheck, ruff, mypy, import table, generated files
 	@$(PY) python/tools/check.py
 
-demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (about ten minutes)
+demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (about six minutes)
 	@$(PY) python/examples/train.py --out demo-run $(ARGS)
 
 bench: build ## ratios against plain loops and peers, in one run

@@ -41,45 +41,46 @@ _eye_type = np.eye(TYPES, dtype=np.float32)
 _eye_role = np.eye(ROLES, dtype=np.float32)
 
 
-def slot_features(obs: Obs, used: int) -> Array:
-    """Describes the first `used` slots of each row.
+def slot_features(obs: Obs, row: Array, slot: Array) -> Array:
+    """Describes slots that are in use.
 
     Args:
         obs: arrays as the structured view gives them, (n, ...).
-        used: how many slots to read; the others are empty in every row.
+        row: the row of each slot, (m,).
+        slot: its number, (m,). Every slot in use must be among them: a slot is described by its owner's too.
 
     Returns:
-        float32 (n, used, features).
+        float32 (m, SLOT_FEATURES).
     """
-    raw = obs["slots"][:, :used]
-    n = len(raw)
-    own_attrs = raw[..., ATTR : ATTR + ATTRS]
+    m = len(row)
+    raw = obs["slots"][row, slot]
+    own_attrs = raw[:, ATTR : ATTR + ATTRS]
     levels = [np.minimum(own_attrs, 12) / 6] + [(own_attrs == k).astype(np.float32) for k in (1, 2, 3, 4)]
-    good = ((raw[..., MATCHES] > 0) & (raw[..., MISMATCH] == 0)).astype(np.float32)
-    given = obs["phase"][:, 4 : 4 + PARAMS]
-    chosen = (given[:, None, :] == np.arange(1, used + 1)[None, :, None]).any(-1).astype(np.float32)
+    given = obs["phase"][row, 4 : 4 + PARAMS]
     facts = np.stack(
         [
-            np.minimum(raw[..., AGE], 20) / 10,
-            (raw[..., AGE] == 0).astype(np.float32),
-            raw[..., NEWEST],
-            raw[..., TURN],
-            np.minimum(raw[..., MATCHES], 4) / 2,
-            (raw[..., MISMATCH] > 0).astype(np.float32),
-            good,
-            chosen,
+            np.minimum(raw[:, AGE], 20) / 10,
+            raw[:, AGE] == 0,
+            raw[:, NEWEST],
+            raw[:, TURN],
+            np.minimum(raw[:, MATCHES], 4) / 2,
+            raw[:, MISMATCH] > 0,
+            (raw[:, MATCHES] > 0) & (raw[:, MISMATCH] == 0),
+            (given == slot[:, None] + 1).any(1),
         ],
-        axis=-1,
+        axis=1,
+        dtype=np.float32,
     )
-    stated = obs["goal"][:, None, None, RECORD]
-    says = ((own_attrs[..., None] == stated) & (stated > 0)).reshape(n, used, -1)
-    owner = raw[..., OWNER].astype(np.int64)
-    has_owner = (owner > 0)[..., None].astype(np.float32)
-    about = np.concatenate([facts[..., 4:], own_attrs / 6, *levels[1:4]], axis=-1)
-    of_owner = about[np.arange(n)[:, None], np.maximum(owner - 1, 0) % max(used, 1)] * has_owner
-    kind = _eye_type[np.minimum(raw[..., TYPE].astype(np.int64), TYPES - 1)]
-    role = _eye_role[np.minimum(raw[..., ROLE].astype(np.int64), ROLES - 1)]
-    return np.concatenate([kind, role, facts, *levels, says, has_owner, of_owner], axis=-1, dtype=np.float32)
+    stated = obs["goal"][row, None, RECORD]
+    says = ((own_attrs[:, :, None] == stated) & (stated > 0)).reshape(m, -1)
+    about = np.concatenate([facts[:, 4:], own_attrs / 6, *levels[1:4]], axis=1)
+    place = np.full(obs["slots"].shape[:2], -1)
+    place[row, slot] = np.arange(m)
+    owner = place[row, np.maximum(raw[:, OWNER].astype(np.int64) - 1, 0)]
+    has_owner = ((raw[:, OWNER] > 0) & (owner >= 0)).astype(np.float32)[:, None]
+    kind = _eye_type[np.minimum(raw[:, TYPE].astype(np.int64), TYPES - 1)]
+    role = _eye_role[np.minimum(raw[:, ROLE].astype(np.int64), ROLES - 1)]
+    return np.concatenate([kind, role, facts, *levels, says, has_owner, about[owner] * has_owner], axis=1, dtype=np.float32)
 
 
 SAYS = ATTRS * (RECORD.stop - RECORD.start)
@@ -228,12 +229,11 @@ class Policy:
     def _forward(self, obs: Obs) -> tuple[Array, dict[str, Any]]:
         w, dtype = self.w, self.w["one"].dtype
         full = obs["slots"][:, :, TYPE] > 0
-        used = max(1, int(np.flatnonzero(full.any(0)).max(initial=0)) + 1)
-        full = full[:, :used]
-        f = slot_features(obs, used).astype(dtype, copy=False)
-        n = len(f)
-        s = np.maximum(f.reshape(n * used, -1) @ w["slot"] + w["slot_b"], 0).reshape(n, used, SLOT_HIDDEN)
-        s *= full[..., None]
+        n, used = len(full), max(1, int(np.flatnonzero(full.any(0)).max(initial=0)) + 1)
+        row, slot = np.nonzero(full)
+        f = slot_features(obs, row, slot).astype(dtype, copy=False)
+        s = np.zeros((n, used, SLOT_HIDDEN), dtype)
+        s[row, slot] = np.maximum(f @ w["slot"] + w["slot_b"], 0)
         count = np.maximum(full.sum(1), 1).astype(dtype)[:, None]
         top = s.argmax(1)
         pooled = np.concatenate([s.sum(1) / count, np.take_along_axis(s, top[:, None], 1)[:, 0]], axis=1)
@@ -245,12 +245,12 @@ class Policy:
         m = word_features(obs).astype(dtype, copy=False)
         word = h2 @ w["word"] + np.einsum("nkf,nf->nk", m, h2 @ w["match"])
         logits = np.where((kind == 0)[:, None], h2 @ w["tool"], word)
-        slot = np.zeros((n, ACTIONS), dtype)
-        slot[:, 1 : used + 1] = np.einsum("nsk,nk->ns", s, q)
-        logits = np.where((kind == 1)[:, None], slot, logits)
+        pick = np.zeros((n, ACTIONS), dtype)
+        pick[:, 1 : used + 1] = np.einsum("nsk,nk->ns", s, q)
+        logits = np.where((kind == 1)[:, None], pick, logits)
         logits[:, 0] = (h2 @ w["skip"])[:, 0]
         logits = np.where(obs["mask"] > 0, logits, -np.inf)
-        cache = {"f": f, "s": s, "full": full, "used": used, "count": count, "top": top, "x": x, "h1": h1, "h2": h2}
+        cache = {"f": f, "s": s, "row": row, "slot": slot, "used": used, "count": count, "top": top, "x": x, "h1": h1, "h2": h2}
         return logits, {**cache, "q": q, "m": m, "kind": kind}
 
     def probabilities(self, obs: Obs) -> Array:
@@ -323,9 +323,8 @@ class Policy:
         d_pool = d_h1 @ w["one"][STATE_FEATURES:].T
         d_s += (d_pool[:, :SLOT_HIDDEN] / c["count"])[:, None, :]
         d_s[rows[:, None], c["top"], np.arange(SLOT_HIDDEN)[None, :]] += d_pool[:, SLOT_HIDDEN:]
-        d_s *= (c["s"] > 0) & c["full"][..., None]
-        flat = d_s.reshape(-1, SLOT_HIDDEN)
-        g["slot"], g["slot_b"] = c["f"].reshape(len(flat), -1).T @ flat, flat.sum(0)
+        flat = (d_s * (c["s"] > 0))[c["row"], c["slot"]]
+        g["slot"], g["slot_b"] = c["f"].T @ flat, flat.sum(0)
         return g, float(h.mean())
 
 

@@ -61,7 +61,7 @@ SIZES: dict[str, tuple[float, float]] = {
     "imitation_epochs": (5, 5),
     "check_episodes": (200, 60),
     "baseline_tasks": (20, 4),
-    "break_budget": (500, 120),
+    "break_budget": (800, 120),
     "iterations": (40, 2),
     "groups": (32, 8),
     "group_size": (8, 4),
