@@ -1,6 +1,9 @@
 package gym
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Evidence is what checks, audits, oracles and controls judge by. It is never shown to an agent.
 type Evidence struct {
@@ -81,8 +84,21 @@ const (
 	CheckError         // the check itself failed: truncated, no reward
 )
 
-func (o Outcome) String() string {
-	return [...]string{"running", "scored", "truncated", "invalid", "check_error"}[o]
+var outcomes = [...]string{"running", "scored", "truncated", "invalid", "check_error"}
+
+func (o Outcome) String() string { return outcomes[o] }
+
+// MarshalText spells the outcome as String does: JSON has words.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (o *Outcome) UnmarshalText(b []byte) error {
+	i := slices.Index(outcomes[:], string(b))
+	if i < 0 {
+		return unknown("outcome", string(b), outcomes[:])
+	}
+	*o = Outcome(i)
+	return nil
 }
 
 // Limit says which limit a truncated episode hit.
@@ -96,7 +112,22 @@ const (
 	LimitTokens
 )
 
-func (l Limit) String() string { return [...]string{"", "calls", "wall", "bytes", "tokens"}[l] }
+var limits = [...]string{"", "calls", "wall", "bytes", "tokens"}
+
+func (l Limit) String() string { return limits[l] }
+
+// MarshalText spells the limit as String does, "" for none.
+func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (l *Limit) UnmarshalText(b []byte) error {
+	i := slices.Index(limits[:], string(b))
+	if i < 0 {
+		return unknown("limit", string(b), limits[1:])
+	}
+	*l = Limit(i)
+	return nil
+}
 
 // Mode is what an episode is for. Every mode but Free needs a split.
 type Mode uint8

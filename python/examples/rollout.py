@@ -36,9 +36,14 @@ class Played:
     @property
     def mode(self) -> str:
         """A short name of how it failed."""
-        if self.outcome == "scored":
-            return "passed" if self.success else "wrong finish"
-        return f"out of {self.limit}" if self.limit else self.outcome
+        return failure_mode(self.outcome, self.limit)
+
+
+def failure_mode(outcome: str, limit: str | None) -> str:
+    """A short name of how an episode without success went."""
+    if outcome == "scored":
+        return "wrong finish"
+    return f"out of {limit}" if limit else outcome
 
 
 @dataclass

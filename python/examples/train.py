@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from policy import Adam, Policy
-from rollout import Decisions, Job, Played, Player, noise_key
+from rollout import Decisions, Job, Played, Player, failure_mode, noise_key
 from tqdm import tqdm
 
 import provegym
@@ -504,8 +504,9 @@ class Run:
                     self.record(s["condition"], s["cluster"], s["seed"], arm, mode, r.outcome, bool(r.success), r.mode)
                 )
         for (condition, cluster, arm), row in filled.items():
+            failure = failure_mode(row["outcome"], row["limit"])
             records.append(
-                self.record(condition, cluster, row["seed"], arm, mode, row["outcome"], bool(row["success"]), row["outcome"])
+                self.record(condition, cluster, row["seed"], arm, mode, row["outcome"], bool(row["success"]), failure)
             )
             self.state["spent"][purpose] += 1
         self.trace.flush()

@@ -87,7 +87,7 @@ def check_trace(out: Path) -> None:
         state = json.loads(bytes(z["state"]))
     have: dict[str, int] = {}
     for r in traces.query(out / "trace.db", "episodes"):
-        if r["outcome"] and r.get("iteration", 0) < state["unit"]:
+        if r["outcome"] != "running" and r.get("iteration", 0) < state["unit"]:
             have[r["purpose"]] = have.get(r["purpose"], 0) + 1
     assert have == state["spent"], "an episode that was acknowledged is missing, or one too many counts"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from provegym import trace
-from provegym._batch import LIMITS, OUTCOMES
 from provegym.cli.terminal import Progress, Verbs, add_json, add_verb, count, print_json, table
 
 __all__ = ["add"]
@@ -63,7 +62,7 @@ def run_ls(args: argparse.Namespace) -> int:
         _table(rows, ("id", "policy", "episodes", "began", "ended", "resumed", "checkpoint_hash", "plan_hash"))
     else:
         for r in rows:
-            r["outcome"] = OUTCOMES[r["outcome"]] + (f" ({LIMITS[r['limit']]})" if r["limit"] else "")
+            r["outcome"] += f" ({r['limit']})" if r["limit"] else ""
         _table(rows, ("id", "mode", "view", "purpose", "arm", "look", "outcome", "success", "calls", "why", "task"))
         if len(rows) == args.n:
             print(f"the first {args.n}; -n for more")
