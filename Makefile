@@ -50,13 +50,13 @@ demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (abo
 bench: build ## ratios against plain loops and peers, in one run
 	@$(PY) bench/run.py $(ARGS)
 
-pack: ## start a pack from the skeleton: make pack NAME=files
+pack: $(VENV)/ready ## start a pack from the skeleton: make pack NAME=files
 	@test -n "$(NAME)" || { echo "name it: make pack NAME=files"; exit 2; }
 	@go run ./packs/all/generate -new $(NAME)
 	@$(MAKE) --no-print-directory generate
 	@UPDATE_GOLDEN=1 go test $(GOFLAGS_TEST) -run TestGolden ./packs/$(NAME)
 
-generate: ## rewrite the generated files: list of packs, hashes, manifest
+generate: $(VENV)/ready ## rewrite the generated files: list of packs, hashes, manifest
 	@go run ./packs/all/generate
 	@$(MAKE) --no-print-directory build
 	@$(PY) python/tools/manifest.py
