@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 TAGS = $(shell $(PYTHON) -c 'import json; print(",".join(json.load(open("gobuild.json"))["tags"]))')
 GOFLAGS_TEST = -tags $(TAGS) -trimpath -buildvcs=false
 
-APT := gcc libc6-dev make python3 python3-dev python3-venv
+APT := gcc g++ libc6-dev make python3 python3-dev python3-venv
 .DEFAULT_GOAL := help
 .PHONY: help host build test check demo bench pack golden generate wheel test-wheel test-kill learning doctor clean
 
@@ -33,11 +33,12 @@ $(VENV)/ready: python/requirements-dev.txt | host
 	@touch $@
 
 build: $(VENV)/ready ## build the library and the Python package, in place
+	@echo "building the library and the extension (one to three minutes the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 
 test: build ## run the tests of Go, C and Python
 	@echo "go vet, go test"
-	@go vet -tags $(TAGS) ./...
+	@go vet $(GOFLAGS_TEST) ./...
 	@go test $(GOFLAGS_TEST) ./...
 	@$(PY) -m pytest -q python/tests
 
@@ -45,7 +46,7 @@ check: build ## format, vet, staticcheck, ruff, mypy, import table, generated fi
 	@$(PY) python/tools/check.py
 
 demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (about six minutes)
-	@$(PY) python/examples/train.py --out demo-run $(ARGS)
+	@$(PY) -u python/examples/train.py --out demo-run $(ARGS)
 
 bench: build ## ratios against plain loops and peers, in one run
 	@$(PY) bench/run.py $(ARGS)

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TAGS = ",".join(json.loads((ROOT / "gobuild.json").read_text())["tags"])
+BUILD = json.loads((ROOT / "gobuild.json").read_text())
+TAGS = ",".join(BUILD["tags"])
 PYTHON = ["python/provegym", "python/examples", "python/tools", "python/tests", "bench", "setup.py"]
 
 
@@ -29,7 +30,7 @@ def gofmt() -> tuple[bool, str]:
 
 CHECKS = [
     ("gofmt", gofmt, "gofmt -w the files named"),
-    ("go vet", lambda: run("go", "vet", "-tags", TAGS, "./..."), "the text names the line"),
+    ("go vet", lambda: run("go", "vet", "-tags", TAGS, *BUILD["flags"], "./..."), "the text names the line"),
     ("staticcheck", lambda: run("go", "tool", "staticcheck", "-tags", TAGS, "./..."), "the text names the line"),
     ("ruff", lambda: run(sys.executable, "-m", "ruff", "check", *PYTHON), "ruff check --fix, then read the diff"),
     ("mypy", lambda: run(sys.executable, "-m", "mypy", "python/provegym", "python/examples"), "the text names the line"),
