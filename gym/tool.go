@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -180,24 +181,32 @@ func (p *Pack) parseJSON(action []byte, tools ToolSet, c *Call) *ToolError {
 	if len(action) > MaxActionBytes {
 		return &ToolError{"bad_call", fmt.Sprintf("an action may have %d bytes, not %d", MaxActionBytes, len(action))}
 	}
-	var in struct {
-		Tool *string                    `json:"tool"`
-		Args map[string]json.RawMessage `json:"args"`
+	badCall := &ToolError{"bad_call", `a call is one JSON object {"tool": name, "args": {…}}`}
+	in, ok := members(action)
+	var name string
+	if !ok || in["tool"] == nil || json.Unmarshal(in["tool"], &name) != nil || string(in["tool"]) == "null" {
+		return badCall
 	}
-	dec := json.NewDecoder(strings.NewReader(string(action)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil || in.Tool == nil || !atEOF(dec) {
-		return &ToolError{"bad_call", `a call is one JSON object {"tool": name, "args": {…}}`}
+	var args map[string]json.RawMessage
+	size := 1
+	if raw := in["args"]; raw != nil {
+		size = 2
+		if args, ok = members(raw); !ok && string(raw) != "null" {
+			return badCall
+		}
 	}
-	i := p.toolIndex(*in.Tool)
+	if len(in) != size {
+		return badCall
+	}
+	i := p.toolIndex(name)
 	if i < 0 || !tools.Has(i) {
-		return &ToolError{"unknown_tool", p.noTool(*in.Tool, tools)}
+		return &ToolError{"unknown_tool", p.noTool(name, tools)}
 	}
 	c.Reset(i)
 	t := &p.Tools[i]
 	known := 0
 	for k := range t.Params {
-		raw, ok := in.Args[t.Params[k].Name]
+		raw, ok := args[t.Params[k].Name]
 		if !ok {
 			c.Push(k)
 			continue
@@ -207,10 +216,36 @@ func (p *Pack) parseJSON(action []byte, tools ToolSet, c *Call) *ToolError {
 			return err
 		}
 	}
-	if known != len(in.Args) {
+	if known != len(args) {
 		return &ToolError{"bad_argument", t.Name + " takes " + paramNames(t)}
 	}
 	return p.check(c)
+}
+
+// members reads a JSON object by exact names. It reports false for anything else, and for a name that stands there twice: which
+// of the two was meant is not ours to guess. (Unmarshalling into a struct would match names in any case and take the last.)
+func members(b []byte) (map[string]json.RawMessage, bool) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	out := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		name, ok := key.(string)
+		if err != nil || !ok || out[name] != nil {
+			return nil, false
+		}
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			return nil, false
+		}
+		out[name] = raw
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, false
+	}
+	return out, atEOF(dec)
 }
 
 // atEOF reports that nothing follows; Decoder.More would overlook a stray closing bracket.
