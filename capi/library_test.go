@@ -749,6 +749,68 @@ func TestColdMethods_roundTrip(t *testing.T) {
 	}
 }
 
+// TestColdMethods_stop ends rows from outside, recorded.
+func TestColdMethods_stop(t *testing.T) {
+	path := t.TempDir()
+	pack := do[struct{ Packs []packInfo }](t, 0, "packs", `{"pack":"echo"}`).Packs[0]
+	store := do[opened](t, 0, "trace.open", fmt.Sprintf(`{"path":%q,"run":{"pack_hash":%q}}`, path, pack.Hash))
+	w := newWorld(t, fmt.Sprintf(`{"pack":"echo","num_envs":3,"trace":"%d","autoreset":"disabled"}`, store.Handle), 3)
+	err := newError()
+	must(t, lib.reset(w.h, nil, nil, nil, err), err)
+	must(t, lib.step(w.h, err), err)
+	first := w.text.string(1)
+	do[any](t, number(w.h), "vec.stop", `{"env":1,"outcome":"truncated"}`)
+	do[any](t, number(w.h), "vec.stop", `{"env":2,"outcome":"invalid","why":"no \u20ac"}`)
+	if d := cmp.Diff([][]uint8{{0, 2, 3}, {0, 4, 0}, {0, 1, 1}, {0, 0, 0}}, [][]uint8{w.outcome, w.limit, w.truncated, w.terminated}); d != "" {
+		t.Error(d)
+	}
+	if got := w.text.string(1); got != first || got == "" {
+		t.Errorf("the stopped row shows %q after %q", got, first)
+	}
+	info := func(env int) episodeInfo {
+		return do[episodeInfo](t, number(w.h), "vec.info", fmt.Sprintf(`{"env":%d}`, env))
+	}
+	if i := info(0); i.Episode == nil || *i.Episode != 1 || i.Outcome != "running" || i.Limit != "" || i.Calls != 1 {
+		t.Errorf("%+v", i)
+	}
+	if i := info(1); *i.Episode != 2 || i.Outcome != "truncated" || i.Limit != "tokens" || i.Success || len(i.Components) != 4 || i.Digest == "" {
+		t.Errorf("%+v", i)
+	}
+	if i := info(2); *i.Episode != 3 || i.Outcome != "invalid" || i.Why != "no €" {
+		t.Errorf("%+v", i)
+	}
+	for in, status := range map[string]int32{
+		`{"env":1,"outcome":"truncated"}`:                 eState,
+		`{"env":0}`:                                       eInput,
+		`{"env":0,"outcome":"scored"}`:                    eInput,
+		`{"env":0,"outcome":"truncated","why":"x"}`:       eInput,
+		`{"env":0,"outcome":"invalid","limit":"wall"}`:    eInput,
+		`{"env":9,"outcome":"truncated"}`:                 eInput,
+		`{"env":0,"outcome":"lost"}`:                      eUnknown,
+		`{"env":0,"outcome":"truncated","limit":"tokns"}`: eUnknown,
+	} {
+		if _, got, text := ask(w.h, "vec.stop", in); got != status || text == "" {
+			t.Errorf("%s gives %d: %s", in, got, text)
+		}
+	}
+	if status := lib.step(w.h, err); status != eState {
+		t.Errorf("a step of stopped rows gives %d", status)
+	}
+	must(t, lib.close(w.h, err), err)
+	do[any](t, store.Handle, "close", `{}`)
+	if r := do[struct {
+		Replayed   int
+		Mismatches []any
+	}](t, 0, "trace.replay", fmt.Sprintf(`{"path":%q}`, path)); r.Replayed != 3 || len(r.Mismatches) > 0 {
+		t.Errorf("%+v", r)
+	}
+	alone := newWorld(t, `{"pack":"echo","num_envs":1}`, 1)
+	must(t, lib.reset(alone.h, nil, nil, nil, err), err)
+	if i := do[episodeInfo](t, number(alone.h), "vec.info", `{"env":0}`); i.Episode != nil {
+		t.Errorf("nothing records it, and it is episode %d", *i.Episode)
+	}
+}
+
 func TestColdMethods_prove(t *testing.T) {
 	split := string(do[struct{ Split json.RawMessage }](t, 0, "split.freeze", `{"split":`+splitOfEcho+`}`).Split)
 	plan := `{"pack":"echo@1","base":{"rule":"random"},"looks":[{"id":"final","checkpoint":"last"}],

@@ -7,6 +7,7 @@ import (
 
 	"provegym/gym"
 	"provegym/gym/control"
+	"provegym/gym/vector"
 )
 
 func init() {
@@ -14,6 +15,7 @@ func init() {
 	methods["task"] = alone(showTask)
 	methods["sample"] = alone(sample)
 	methods["vec.info"] = on(vecInfo)
+	methods["vec.stop"] = on(vecStop)
 }
 
 type named struct {
@@ -178,7 +180,12 @@ type episodeInfo struct {
 	Limits      limitsInfo        `json:"limits"`
 	Tools       []json.RawMessage `json:"tools"`
 	Labels      gym.Labels        `json:"labels"`
+	Episode     *uint64           `json:"episode"` // the recorder's id; null when nothing records it
 	Outcome     string            `json:"outcome"`
+	Limit       string            `json:"limit"`
+	Success     bool              `json:"success"`
+	Components  map[string]bool   `json:"components"`
+	Calls       int               `json:"calls"`
 	Why         string            `json:"why"`
 	Digest      string            `json:"digest"` // "" where there is no episode
 }
@@ -191,9 +198,40 @@ func vecInfo(v *vec, in *struct {
 		return nil, err
 	}
 	out := episodeInfo{Task: s.Task.ID(), Limits: limitsOf(s.Task.Pack.Limits(s.Task.Condition)), Labels: s.Labels,
-		Outcome: s.Outcome.String(), Why: s.Why, Tools: []json.RawMessage{}}
+		Outcome: s.Outcome.String(), Limit: s.Limit.String(), Success: s.Success(), Components: componentsOf(s.Components), Calls: s.Calls,
+		Why: s.Why, Tools: []json.RawMessage{}}
+	if s.Record != 0 {
+		out.Episode = &s.Record
+	}
 	if ep := s.Episode; ep != nil {
 		out.Instruction, out.Tools, out.Digest = ep.Instruction(), schemas(s.Task.Pack, ep.ToolSet()), ep.Digest().String()
 	}
 	return out, nil
+}
+
+// componentsOf names the bits of vector.IO.Components.
+func componentsOf(bits uint8) map[string]bool {
+	return map[string]bool{"goals": bits&vector.Goals != 0, "path": bits&vector.Path != 0,
+		"collateral": bits&vector.Collateral != 0, "commit": bits&vector.Commit != 0}
+}
+
+// vecStop ends a running episode from outside. What the caller leaves out is the usual case: the limit on tokens, a failure
+// of which nothing more is known.
+func vecStop(v *vec, in *struct {
+	Env     int         `json:"env"`
+	Outcome gym.Outcome `json:"outcome"`
+	Limit   gym.Limit   `json:"limit"`
+	Why     string      `json:"why"`
+}) (any, error) {
+	switch {
+	case in.Outcome == gym.Truncated && in.Limit == gym.NoLimit:
+		in.Limit = gym.LimitTokens
+	case in.Outcome == gym.Invalid && in.Why == "":
+		in.Why = "the trainer stopped it"
+	}
+	err := v.Stop(in.Env, in.Outcome, in.Limit, in.Why)
+	if v.bound {
+		v.show()
+	}
+	return struct{}{}, err
 }

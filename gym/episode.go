@@ -35,6 +35,7 @@ type Options struct {
 // Episode is one task being worked on: the state machine.
 //
 //	Start -> Running -> Act or Step … -> Scored | Truncated | Invalid | CheckError
+//	                 -> Stop          -> Truncated | Invalid
 //
 // It is used by one goroutine at a time. Memory is reused from episode to episode.
 type Episode struct {
@@ -94,6 +95,7 @@ type progress struct {
 	outcome    Outcome
 	limit      Limit
 	why        string
+	stopped    bool // the end came from Stop, not from a step
 	components Components
 	reward     float64
 	finish     *Call  // never changed once set
@@ -235,6 +237,9 @@ func (e *Episode) Steps() int { return e.steps }
 
 // Calls returns the number of tool calls made.
 func (e *Episode) Calls() int { return e.calls }
+
+// RecordID returns the recorder's id of the episode, 0 if nothing records it.
+func (e *Episode) RecordID() uint64 { return e.rec }
 
 // Result returns the last observation in text: the instruction at the start, then the result of the last call.
 func (e *Episode) Result() []byte {
@@ -514,6 +519,44 @@ func (e *Episode) end(o Outcome, l Limit, why string) {
 	e.outcome, e.limit, e.why = o, l, why
 }
 
+// Stop ends a running episode from outside: as Truncated, by a limit that the trainer keeps (tokens, or calls, wall or bytes
+// where it has its own), or as Invalid, when the trainer's side failed; why then says how. It has no reward, and the
+// observation stays. The record is that of an episode whose last step did not end it, and replay stops it again there.
+//
+// Errors: ErrBadInput for another outcome, a truncation without a limit or with a why, an invalid end without a why or with a
+// limit; ErrNotReset, ErrEpisodeOver.
+func (e *Episode) Stop(o Outcome, l Limit, why string) error {
+	switch {
+	case o != Truncated && o != Invalid:
+		return badInput("an episode can be stopped as truncated or invalid, not as %s", spelled(outcomes[:], o))
+	case o == Truncated && (l == NoLimit || int(l) >= len(limits)):
+		return badInput("an episode is truncated by a limit (calls, wall, bytes or tokens), not %s", spelled(limits[:], l))
+	case o == Truncated && why != "":
+		return badInput("a truncated episode has its limit and no other reason: give why with the outcome invalid")
+	case o == Invalid && l != NoLimit:
+		return badInput("an invalid episode has no limit: give the limit with the outcome truncated, or none")
+	case o == Invalid && why == "":
+		return badInput("an episode that is stopped as invalid says why: what failed on the trainer's side")
+	}
+	if err := e.ready(); err != nil {
+		return err
+	}
+	e.reward, e.stopped = 0, true
+	e.end(o, l, why)
+	if e.rec != 0 {
+		e.closeRecord()
+	}
+	return nil
+}
+
+// spelled names a number that may be out of range.
+func spelled[N ~uint8](names []string, n N) string {
+	if int(n) < len(names) {
+		return fmt.Sprintf("%q", names[n])
+	}
+	return fmt.Sprint(uint8(n))
+}
+
 // Audits runs the pack's audits on the episode as it stands. They go to the trace and to reports, never to the agent.
 func (e *Episode) Audits() []AuditResult { return e.audits() }
 
@@ -652,16 +695,27 @@ func (e *Episode) Export() ([]byte, error) {
 		return nil, fmt.Errorf("%w: pack %s does not replay", ErrSnapshot, e.pack.Name)
 	}
 	digest := e.Digest()
-	return json.Marshal(export{e.task.ID(), e.view.String(), e.pack.Hash, digest.String(), e.steps, e.actions})
+	x := export{Task: e.task.ID(), View: e.view.String(), Pack: e.pack.Hash, Digest: digest.String(), Steps: e.steps, Actions: e.actions}
+	if e.stopped {
+		x.Stop = &exportedStop{e.outcome, e.limit, e.why}
+	}
+	return json.Marshal(x)
 }
 
 type export struct {
-	Task    string `json:"task"`
-	View    string `json:"view"`
-	Pack    string `json:"pack_hash"`
-	Digest  string `json:"digest"`
-	Steps   int    `json:"steps"`
-	Actions []byte `json:"actions"`
+	Task    string        `json:"task"`
+	View    string        `json:"view"`
+	Pack    string        `json:"pack_hash"`
+	Digest  string        `json:"digest"`
+	Steps   int           `json:"steps"`
+	Actions []byte        `json:"actions"`
+	Stop    *exportedStop `json:"stop,omitempty"` // the end from outside, after the actions
+}
+
+type exportedStop struct {
+	Outcome Outcome `json:"outcome"`
+	Limit   Limit   `json:"limit"`
+	Why     string  `json:"why"`
 }
 
 // Import makes e continue from what Export returned, by replay, and proves it by the digest. The gate of Start holds.
@@ -700,6 +754,11 @@ func (e *Episode) Import(b []byte, o Options) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	if x.Stop != nil {
+		if err := e.Stop(x.Stop.Outcome, x.Stop.Limit, x.Stop.Why); err != nil {
+			return fmt.Errorf("%w: its end from outside does not follow from its actions: %w", ErrSnapshot, err)
 		}
 	}
 	if got := e.Digest(); got.String() != x.Digest {

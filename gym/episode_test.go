@@ -31,6 +31,7 @@ func TestEpisode_stepsAtTheWrongTime(t *testing.T) {
 		"StepText":   func() error { return ep.StepText(nil) },
 		"StepAction": func() error { return ep.StepAction(0) },
 		"StepCall":   func() error { return ep.StepCall(&Call{}) },
+		"Stop":       func() error { return ep.Stop(Truncated, LimitTokens, "") },
 		"Snapshot":   func() error { return ep.Snapshot(&Snapshot{}) },
 		"Export":     func() error { _, err := ep.Export(); return err },
 	} {
@@ -47,7 +48,8 @@ func TestEpisode_stepsAtTheWrongTime(t *testing.T) {
 	}
 	say(t, &ep, green)
 	before := ep.Digest()
-	for name, err := range map[string]error{"StepText": ep.StepText([]byte(list)), "StepAction": ep.StepAction(1), "StepCall": ep.StepCall(&Call{})} {
+	for name, err := range map[string]error{"StepText": ep.StepText([]byte(list)), "StepAction": ep.StepAction(1), "StepCall": ep.StepCall(&Call{}),
+		"Stop": ep.Stop(Invalid, NoLimit, "late")} {
 		if !errors.Is(err, ErrEpisodeOver) {
 			t.Errorf("%s after the end: %v", name, err)
 		}
@@ -121,6 +123,89 @@ func TestEpisode_outcomes(t *testing.T) {
 				t.Errorf("the agent sees %s", ep.Result())
 			}
 		})
+	}
+}
+
+// An episode that the trainer stops ends like any other: typed, without reward, with a digest that says how it ended.
+func TestEpisode_stop(t *testing.T) {
+	p := registered()
+	for v := range View(2) {
+		digests := map[Digest]bool{}
+		for _, c := range []struct {
+			outcome Outcome
+			limit   Limit
+			why     string
+		}{{Truncated, LimitTokens, ""}, {Truncated, LimitWall, ""}, {Invalid, NoLimit, "the server is gone"}} {
+			rec := &counts{}
+			var ep Episode
+			if err := ep.Start(deskTask(t, p, 3), Options{View: v, Recorder: rec}); err != nil {
+				t.Fatal(err)
+			}
+			if v == Text {
+				say(t, &ep, list)
+			} else if err := errors.Join(ep.StepAction(1), ep.StepAction(-1)); err != nil {
+				t.Fatal(err)
+			}
+			shown, running, calls := ep.ObsCRC(), ep.Digest(), ep.Calls()
+			if err := ep.Stop(c.outcome, c.limit, c.why); err != nil {
+				t.Fatal(err)
+			}
+			if ep.Outcome() != c.outcome || ep.Limit() != c.limit || ep.Why() != c.why || ep.Reward() != 0 || ep.Success() || ep.Calls() != calls {
+				t.Errorf("%s view: stopped as %s %q %q, reward %v", v, ep.Outcome(), ep.Limit(), ep.Why(), ep.Reward())
+			}
+			if ep.ObsCRC() != shown || ep.Digest() == running {
+				t.Errorf("%s view, %s: the observation changed, or the digest did not", v, c.outcome)
+			}
+			if *rec != (counts{begun: 1, steps: ep.Steps(), ended: 1}) || ep.RecordID() != 1 {
+				t.Errorf("%s view, %s: recorded as %+v", v, c.outcome, *rec)
+			}
+			if err := ep.StepText([]byte(list)); !errors.Is(err, ErrEpisodeOver) {
+				t.Errorf("a step after the stop: %v", err)
+			}
+			digests[ep.Digest()] = true
+
+			b, err := ep.Export()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var other Episode
+			if err := other.Import(b, Options{View: v}); err != nil || other.Outcome() != c.outcome || other.Limit() != c.limit || other.Why() != c.why ||
+				other.Digest() != ep.Digest() || other.ObsCRC() != shown {
+				t.Errorf("%s view, %s: the import is %s: %v", v, c.outcome, other.Outcome(), err)
+			}
+			cut := strings.Replace(string(b), `"stop":`, `"halt":`, 1)
+			if err := other.Import([]byte(cut), Options{View: v}); !errors.Is(err, ErrSnapshot) {
+				t.Errorf("%s view, %s: an import without the stop: %v", v, c.outcome, err)
+			}
+			if err := ep.Start(deskTask(t, p, 3), Options{View: v}); err != nil || ep.Outcome() != Running || ep.Why() != "" {
+				t.Errorf("%s view: started anew as %s %q: %v", v, ep.Outcome(), ep.Why(), err)
+			}
+		}
+		if len(digests) != 2 { // the outcome is in it, the limit is not
+			t.Errorf("%s view: %d digests", v, len(digests))
+		}
+	}
+}
+
+func TestEpisode_stopRefusesWhatIsNoEnd(t *testing.T) {
+	ep := start(t, deskPack(t, nil), Text)
+	before := ep.Digest()
+	for _, c := range []struct {
+		outcome Outcome
+		limit   Limit
+		why     string
+		says    string
+	}{
+		{Running, NoLimit, "x", "not as"}, {Scored, NoLimit, "x", "scored"}, {CheckError, NoLimit, "x", "check_error"}, {77, NoLimit, "x", "77"},
+		{Truncated, NoLimit, "", "limit"}, {Truncated, 9, "", "9"}, {Truncated, LimitTokens, "x", "no other reason"},
+		{Invalid, NoLimit, "", "why"}, {Invalid, LimitTokens, "x", "no limit"},
+	} {
+		if err := ep.Stop(c.outcome, c.limit, c.why); !errors.Is(err, ErrBadInput) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if ep.Outcome() != Running || ep.Digest() != before {
+		t.Error("a refused stop changed the episode")
 	}
 }
 

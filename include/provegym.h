@@ -223,8 +223,14 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *  0        check.new         {"pack", "seeds", "dial_seeds", "families",     {"handle"}
  *                              "key"}
  *  check    check.step        {"budget_ms"}                                   {"done", "ok", "episodes", "total", "rows", "failures"}
- *  vec      vec.info          {"env"}                                         {"task", "instruction", "limits", "tools", "labels", "outcome", "why",
- *                                                                              "digest": of the episode that the row shows}
+ *  vec      vec.info          {"env"}                                         {"task", "instruction", "limits", "tools", "labels", "episode": id in
+ *                                                                              the trace or null, "outcome", "limit", "success", "components",
+ *                                                                              "calls", "why", "digest": of the episode that the row shows}
+ *  vec      vec.stop          {"env", "outcome": "truncated"|"invalid",       {}: the row's running episode ended from outside, without reward; the
+ *                              "limit"?: "tokens"|"calls"|"wall"|"bytes",      bound scalars of the row say so, its observation stays. A truncation
+ *                              "why"?}                                         has a limit (tokens if left out), an invalid end a why. Then as after
+ *                                                                              any end: disabled waits for a reset, next_step begins anew at
+ *                                                                              the next step; same_step refuses it (STATE).
  *  any      close             {}                                              {}
  * Errors: UNKNOWN (method), INPUT, HANDLE, and those of what it does. */
 int32_t pgym_request(uint64_t handle, pgym_cstr method, pgym_cstr json, uint64_t len, pgym_bytes *out, pgym_error *err);

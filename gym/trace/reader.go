@@ -166,6 +166,11 @@ type Episode struct {
 	Audits     []Audit     `json:"audits,omitempty"`
 }
 
+// neverBuilt reports whether the task could not even be built: then there is no world to digest.
+func (e *Episode) neverBuilt() bool {
+	return e.Outcome == gym.Invalid && e.Steps == 0 && e.Digest == ""
+}
+
 // Audit is one raised flag.
 type Audit struct {
 	Name string `json:"name"`

@@ -50,7 +50,8 @@ func (m *Mismatch) Error() string {
 // nothing, and shows nothing to an agent. A pack that does not declare itself deterministic is not replayable, which is no
 // mismatch; a pack whose hash differs from the run's is one, since nothing can be said.
 //
-// The last step of an episode that ended by the wall limit or as invalid hung on time or on the machine: it is not taken.
+// The last step of an episode that ended by the wall limit or as invalid hung on time or on the machine: it is not taken. An
+// episode that no step of its own ended was ended from outside: it is stopped as recorded once its steps are taken.
 //
 // Errors: gym.ErrUnknown for a single Episode that is not there.
 func (r *Reader) Replay(q Replay) (ReplayReport, error) {
@@ -154,6 +155,9 @@ func play(row *Episode, steps []Step, pack string, ep *gym.Episode, each func(s 
 	if task.Pack.Hash != pack {
 		return differ(0, "pack_hash", strconv.Quote(pack), fmt.Sprintf("%q: this build has another version of pack %s", task.Pack.Hash, task.Pack.Name))
 	}
+	if row.neverBuilt() {
+		return &notReplayable{"its task could not be built: " + row.Why}
+	}
 	o := gym.Options{}
 	if row.View == gym.Structured.String() {
 		o.View = gym.Structured
@@ -169,7 +173,7 @@ func play(row *Episode, steps []Step, pack string, ep *gym.Episode, each func(s 
 	unrepeatable := row.Outcome == gym.Invalid || row.Limit == gym.LimitWall
 	for i := range steps {
 		s := &steps[i]
-		if unrepeatable && i == len(steps)-1 {
+		if unrepeatable && s.Ended {
 			return nil
 		}
 		if o.View == gym.Text {
@@ -186,6 +190,9 @@ func play(row *Episode, steps []Step, pack string, ep *gym.Episode, each func(s 
 			}
 		}
 		if s.Inherited {
+			if unrepeatable && ep.Outcome() != gym.Running {
+				return nil // a fork of an episode that had ended so
+			}
 			continue
 		}
 		if got := ep.ObsCRC(); got != s.ObsCRC {
@@ -200,6 +207,11 @@ func play(row *Episode, steps []Step, pack string, ep *gym.Episode, each func(s 
 	}
 	if row.Outcome == gym.Running {
 		return nil
+	}
+	if row.Outcome != gym.Scored && ep.Outcome() == gym.Running {
+		if err := ep.Stop(row.Outcome, row.Limit, row.Why); err != nil {
+			return differ(0, "outcome", row.Outcome.String(), err.Error())
+		}
 	}
 	return compareEnd(row, ep.EndRecord(), differ)
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -154,6 +155,76 @@ func TestReplay_slices(t *testing.T) {
 	if _, err := r.Replay(Replay{Filter: Filter{Episode: 99}}); !errors.Is(err, gym.ErrUnknown) {
 		t.Errorf("an episode that is not there: %v", err)
 	}
+}
+
+// Episodes that the trainer ends from outside replay to their digests: with and without steps, forks of them, forks ended
+// themselves, in both views.
+func TestReplay_stopped(t *testing.T) {
+	s := stream(t, "stopped")
+	for _, view := range []gym.View{gym.Text, gym.Structured} {
+		tr := open(t, t.TempDir(), run, Options{})
+		var snap gym.Snapshot
+		began := 0
+		for _, steps := range []int{0, 1, 5} {
+			for _, stop := range []func(*gym.Episode) error{
+				func(e *gym.Episode) error { return e.Stop(gym.Truncated, gym.LimitTokens, "") },
+				func(e *gym.Episode) error { return e.Stop(gym.Truncated, gym.LimitWall, "") },
+				func(e *gym.Episode) error { return e.Stop(gym.Invalid, gym.NoLimit, "the server is gone") },
+			} {
+				ep := startEpisode(t, task(steady, uint64(began)), gym.Options{View: view, Recorder: tr})
+				for range steps {
+					if view == gym.Structured {
+						must(t, ep.StepAction(1))
+					} else {
+						must(t, ep.StepText([]byte(`{"tool":"list"}`)))
+					}
+				}
+				must(t, ep.Snapshot(&snap))
+				child := &gym.Episode{}
+				must(t, child.Restore(&snap, gym.Options{View: view, Recorder: tr}))
+				must(t, stop(child))
+				must(t, stop(ep))
+				must(t, ep.Snapshot(&snap))
+				must(t, child.Restore(&snap, gym.Options{View: view, Recorder: tr})) // of an ended episode
+				began += 3
+			}
+		}
+		ep := startEpisode(t, task(steady, 1), gym.Options{View: view, Recorder: tr})
+		must(t, playRandom(ep, view, &s, 1000))
+		sound(t, tr.Path())
+		rows, err := reader(t, tr.Path()).Episodes(Filter{})
+		must(t, err)
+		if len(rows) != began+1 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for _, r := range rows[:began] {
+			if r.Outcome == gym.Running || len(r.Digest) != 32 || (r.Outcome == gym.Invalid) != (r.Reward == nil) || r.Success {
+				t.Errorf("row %+v", r)
+			}
+		}
+		var out bytes.Buffer
+		must(t, reader(t, tr.Path()).ExportJSONL(&out, Filter{}))
+		if n := bytes.Count(out.Bytes(), []byte("\n")); n != began+1 {
+			t.Errorf("%d lines are exported", n)
+		}
+		must(t, tr.store.do(func(f *file) error {
+			_, err := f.exec(`UPDATE episode SET outcome = 3, limit_hit = 0, reward = NULL, why = 'x' WHERE id = 1`)
+			return err
+		}))
+		rep, err := reader(t, tr.Path()).Replay(Replay{Filter: Filter{Episode: 1}})
+		must(t, err)
+		if len(rep.Mismatches) != 1 || rep.Mismatches[0].What != "digest" {
+			t.Errorf("another outcome from outside: %+v", rep)
+		}
+	}
+}
+
+// A task that could not be built has no digest and nothing to replay.
+func TestReplay_neverBuilt(t *testing.T) {
+	tr := open(t, t.TempDir(), run, Options{})
+	id := tr.Begin(gym.EpisodeStart{Task: task(steady, 1)})
+	tr.End(id, gym.EpisodeEnd{Outcome: gym.Invalid, Why: "the disk is full"})
+	sound(t, tr.Path())
 }
 
 // An episode that a watchdog took away has no digest, and its last step, which hung, is not taken again.

@@ -139,7 +139,8 @@ func (rep *VerifyReport) episode(q querier, e *Episode) error {
 	say(ended == (e.EndedUS != 0), "outcome %s with end time %d", e.Outcome, e.EndedUS)
 	failed := e.Outcome == gym.Invalid || e.Outcome == gym.CheckError
 	say(failed == (e.Why != ""), "outcome %s with why %q", e.Outcome, e.Why)
-	say(len(e.Digest) == 32 || !ended && e.Digest == "" || e.Limit == gym.LimitWall && e.Digest == "", "outcome %s with digest %q", e.Outcome, e.Digest)
+	say(len(e.Digest) == 32 || !ended && e.Digest == "" || e.Limit == gym.LimitWall && e.Digest == "" ||
+		e.neverBuilt(), "outcome %s with digest %q", e.Outcome, e.Digest)
 
 	steps, err := stepsOf(q, e)
 	if rep.found(err) {
@@ -155,7 +156,8 @@ func (rep *VerifyReport) episode(q querier, e *Episode) error {
 			inherited++
 		}
 		last := i == len(steps)-1
-		say(s.Inherited || s.Ended == (ended && last), "step %d has the end flag %v", s.Number, s.Ended)
+		stopped := e.Outcome == gym.Truncated || e.Outcome == gym.Invalid // may have been, from outside: then no step ended it
+		say(s.Inherited || s.Ended == (ended && last) || ended && last && stopped, "step %d has the end flag %v", s.Number, s.Ended)
 		say(s.Reward == 0 || last && e.Reward != nil && s.Reward == float32(*e.Reward), "step %d has reward %v", s.Number, s.Reward)
 	}
 	say(inherited == e.ParentStep, "%d steps before the fork, and it says %d", inherited, e.ParentStep)

@@ -31,6 +31,7 @@ type row struct {
 	// what it shows
 	task    gym.Task
 	id      string // of the task
+	rec     uint64 // the recorder's id of its episode, 0 for none
 	lost    bool   // there is no episode behind it: it could not be built, or was left behind
 	broken  error  // why it could not be built; its next step reports it
 	shown   []byte // text before the first call, and of a lost row
@@ -139,8 +140,9 @@ func (v *Vector) settleStart(i int, r *row) {
 	if r.err != nil {
 		v.loseEpisode(r, gym.Running, r.err)
 		r.broken = r.err
-		v.recordBroken(r)
+		r.rec = v.recordBroken(r)
 	} else {
+		r.rec = r.ep.RecordID()
 		r.shown = append(r.shown[:0], r.ep.Instruction()...)
 	}
 	if ended {
@@ -162,16 +164,18 @@ func (v *Vector) loseEpisode(r *row, o gym.Outcome, why error) {
 	}
 }
 
-// recordBroken records an episode that could not be built, which no Episode does. A recorder that has failed or was closed
-// takes none: then it is what kept the episode from starting.
-func (v *Vector) recordBroken(r *row) {
-	if rec := v.cfg.Recorder; rec != nil && recorderErr(rec) == nil {
-		id := rec.Begin(gym.EpisodeStart{Task: r.task, Mode: v.cfg.Mode, View: v.cfg.View, Labels: r.op.opts.Labels})
-		if id == 0 {
-			return
-		}
+// recordBroken records an episode that could not be built, which no Episode does, and returns its id. A recorder that has
+// failed or was closed takes none: then it is what kept the episode from starting.
+func (v *Vector) recordBroken(r *row) uint64 {
+	rec := v.cfg.Recorder
+	if rec == nil || recorderErr(rec) != nil {
+		return 0
+	}
+	id := rec.Begin(gym.EpisodeStart{Task: r.task, Mode: v.cfg.Mode, View: v.cfg.View, Labels: r.op.opts.Labels})
+	if id != 0 {
 		rec.End(id, gym.EpisodeEnd{Outcome: gym.Invalid, Why: r.why})
 	}
+	return id
 }
 
 func recorderErr(rec gym.Recorder) error {

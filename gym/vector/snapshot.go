@@ -108,6 +108,7 @@ func (v *Vector) continueFrom(i int, r *row) {
 	r.task, r.id = r.ep.Task(), r.ep.Task().ID()
 	r.lost, r.broken, r.why, r.ended, r.all = false, nil, "", false, true
 	r.outcome, r.limit, r.reward, r.calls, r.parts = r.ep.Outcome(), r.ep.Limit(), r.ep.Reward(), r.ep.Calls(), 0
+	r.rec = r.ep.RecordID()
 	r.shown = append(r.shown[:0], r.ep.Instruction()...)
 	r.phase = live
 	if r.outcome != gym.Running {

@@ -389,7 +389,8 @@ func (v *Vector) Shown(i int) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	s := Shown{Task: r.task, Labels: r.op.opts.Labels, Outcome: r.outcome, Limit: r.limit, Why: r.why, Episode: r.ep}
+	s := Shown{Task: r.task, Labels: r.op.opts.Labels, Record: r.rec, Outcome: r.outcome, Limit: r.limit, Components: r.parts,
+		Calls: r.calls, Why: r.why, Episode: r.ep}
 	if r.broken != nil {
 		s.Outcome = gym.Invalid
 	}
@@ -403,12 +404,53 @@ func (v *Vector) Shown(i int) (Shown, error) {
 
 // Shown is what a row shows.
 type Shown struct {
-	Task    gym.Task
-	Labels  gym.Labels
-	Outcome gym.Outcome
-	Limit   gym.Limit
-	Why     string
-	Episode *gym.Episode
+	Task       gym.Task
+	Labels     gym.Labels
+	Record     uint64 // the recorder's id of the episode, 0 if nothing records it
+	Outcome    gym.Outcome
+	Limit      gym.Limit
+	Components uint8 // as in IO.Components
+	Calls      int
+	Why        string
+	Episode    *gym.Episode
+}
+
+// Success reports whether the episode was scored as a success.
+func (s *Shown) Success() bool { return s.Components == Goals|Path|Collateral|Commit }
+
+// Stop ends row i's running episode from outside, as gym.Episode.Stop does, and writes the row's scalars; its observation
+// stays. A row whose task could not be built is invalid, as its next step would say. The source is told as of any end. Then
+// the row is like one that a step has ended: with Disabled it waits for a reset, with NextStep its next step begins an episode.
+// SameStep has no row without a running episode, so there it is refused.
+//
+// Errors: gym.ErrBadInput as gym.Episode.Stop and for a row that does not exist; ErrState with SameStep, before a reset, while
+// the row is in flight and when its episode has ended; the source's and the recorder's, after the row has ended.
+func (v *Vector) Stop(i int, o gym.Outcome, l gym.Limit, why string) error {
+	if err := v.usable(); err != nil {
+		return err
+	}
+	r, err := v.at(i)
+	switch {
+	case err != nil:
+		return err
+	case v.cfg.Autoreset == SameStep:
+		return fmt.Errorf("%w: with autoreset same_step a row has no moment between two episodes: use disabled or next_step", ErrState)
+	case r.phase == over:
+		return fmt.Errorf("%w: the episode of row %d has ended: reset it first", ErrState, i)
+	}
+	err = Guard(v.cfg.Pack, r.ep, func() error { return r.ep.Stop(o, l, why) })
+	if errors.Is(err, gym.ErrBadInput) {
+		return err
+	}
+	if r.broken != nil {
+		err = nil // it has no episode to stop
+	}
+	r.err, r.op.start = err, false
+	v.settle(i)
+	if r.job.sourced {
+		v.results = append(v.results, Result{Job: r.job.Job, Outcome: r.outcome})
+	}
+	return v.publish()
 }
 
 func (v *Vector) at(i int) (*row, error) {

@@ -802,6 +802,126 @@ func TestVector_callsAtTheWrongMoment(t *testing.T) {
 	}
 }
 
+// TestVector_stop ends rows from outside: the row is like one that a step has ended, the others go on, recorder and source are
+// told once.
+func TestVector_stop(t *testing.T) {
+	for _, pack := range []*gym.Pack{bounded, watched} {
+		for _, view := range []gym.View{gym.Text, gym.Structured} {
+			for _, mode := range []Autoreset{Disabled, NextStep} {
+				rec := &ends{ends: map[uint64]gym.EpisodeEnd{}, steps: map[uint64]int{}}
+				src := &list{}
+				v, b := newVector(t, Config{Sampler: Sampler{Pack: pack, Families: []string{"fill"}}, NumEnvs: 3, View: view, Autoreset: mode,
+					Recorder: rec, Source: src})
+				must(t, v.Reset(nil, nil, nil))
+				step := func() {
+					t.Helper()
+					b.setText(slices.Repeat([]string{`{"tool":"look"}`}, 3))
+					v.SetActionText(b.ActionText)
+					for i := range b.Action {
+						b.Action[i] = 1
+					}
+					must(t, v.Step())
+				}
+				step()
+				before := [3]string{}
+				for i := range before {
+					before[i] = b.row(&b.Obs, i, view)
+				}
+				shown, err := v.Shown(1)
+				must(t, err)
+				must(t, v.Stop(1, gym.Truncated, gym.LimitTokens, ""))
+				must(t, v.Stop(2, gym.Invalid, gym.NoLimit, "generation failed"))
+				if d := cmp.Diff([]uint8{0, 2, 3}, b.Outcome); d != "" {
+					t.Fatal(d)
+				}
+				if d := cmp.Diff([][]uint8{{0, 1, 1}, {0, 0, 0}, {0, uint8(gym.LimitTokens), 0}, {0, 0, 0}}, [][]uint8{b.Truncated, b.Terminated, b.Limit, b.Components}); d != "" {
+					t.Error(d)
+				}
+				if b.Reward[1] != 0 || b.Calls[1] != int32(shown.Episode.Calls()) {
+					t.Errorf("reward %v, %d calls", b.Reward[1], b.Calls[1])
+				}
+				for i := range before {
+					if got := b.row(&b.Obs, i, view); got != before[i] {
+						t.Errorf("row %d shows another observation", i)
+					}
+				}
+				again, err := v.Shown(2)
+				must(t, err)
+				if again.Record != 3 && pack == bounded || again.Outcome != gym.Invalid || again.Why != "generation failed" || again.Success() {
+					t.Errorf("row 2 shows %+v", again)
+				}
+				if end := rec.ends[shown.Record]; len(rec.ends) != 2 || end.Outcome != gym.Truncated || end.Limit != gym.LimitTokens ||
+					end.Digest != shown.Episode.Digest() || rec.steps[shown.Record] != end.Steps {
+					t.Errorf("the recorder was told %+v, %d steps", rec.ends, rec.steps[shown.Record])
+				}
+				if len(src.results) != 2 || src.results[0].Outcome != gym.Truncated || src.results[1].Outcome != gym.Invalid || src.results[0].Success {
+					t.Errorf("the source was told %+v", src.results)
+				}
+				if err := v.Stop(1, gym.Truncated, gym.LimitTokens, ""); !errors.Is(err, ErrState) {
+					t.Errorf("stopped twice: %v", err)
+				}
+				if mode == Disabled {
+					if err := v.Step(); !errors.Is(err, ErrState) {
+						t.Errorf("a step after the stop: %v", err)
+					}
+					must(t, v.Reset(nil, nil, []uint8{0, 1, 1}))
+				} else {
+					step()
+				}
+				if d := cmp.Diff([]uint8{0, 0, 0}, b.Outcome); d != "" || b.Began[1] != 1 || b.Began[2] != 1 || b.Truncated[1] != 0 {
+					t.Errorf("%s: the rows do not go on: %s", mode, d)
+				}
+				if s, err := v.Shown(1); err != nil || s.Record == shown.Record || s.Task == shown.Task {
+					t.Errorf("row 1 still shows %+v, %v", s, err)
+				}
+				step()
+				if rec.twice || len(rec.ends) != 2 || len(src.results) != 2 {
+					t.Error("an end was told twice")
+				}
+			}
+		}
+	}
+}
+
+func TestVector_stopAtTheWrongMoment(t *testing.T) {
+	stop := func(v *Vector, i int) error { return v.Stop(i, gym.Truncated, gym.LimitTokens, "") }
+	v, b := newVector(t, Config{Sampler: Sampler{Pack: bounded, Families: []string{"fill"}}, NumEnvs: 2, View: gym.Text, Autoreset: Disabled})
+	state := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, ErrState) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	state("before reset", stop(v, 0))
+	broken, err := bounded.Condition("broken")
+	must(t, err)
+	good, err := bounded.Condition("fill")
+	must(t, err)
+	must(t, v.Queue([]Job{{Task: gym.Task{Condition: good}}, {Task: gym.Task{Condition: broken}}}, false))
+	must(t, v.Reset(nil, nil, nil))
+	b.setText([]string{"x", "x"})
+	v.SetActionText(b.ActionText)
+	must(t, v.Send([]uint32{0}))
+	state("in flight", stop(v, 0))
+	ids := make([]uint32, 2)
+	_, err = v.Recv(ids, 1, -1)
+	must(t, err)
+	for _, err := range []error{stop(v, 2), stop(v, -1), v.Stop(0, gym.Scored, 0, ""), v.Stop(1, gym.Invalid, 0, "")} {
+		if !errors.Is(err, gym.ErrBadInput) {
+			t.Errorf("bad input: %v", err)
+		}
+	}
+	must(t, stop(v, 1)) // could not be built
+	if gym.Outcome(b.Outcome[1]) != gym.Invalid || b.Limit[1] != 0 || b.Outcome[0] != 0 {
+		t.Errorf("a row that was never built: outcomes %v, limits %v", b.Outcome, b.Limit)
+	}
+	same, _ := newVector(t, Config{Sampler: Sampler{Pack: bounded, Families: []string{"fill"}}, NumEnvs: 1, View: gym.Text, Autoreset: SameStep})
+	must(t, same.Reset(nil, nil, nil))
+	state("same step", stop(same, 0))
+	v.Close()
+	state("closed", stop(v, 0))
+}
+
 // TestVector_hammer sends and receives at random from several vectors at once; it is for the race detector.
 func TestVector_hammer(t *testing.T) {
 	var wg sync.WaitGroup

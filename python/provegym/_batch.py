@@ -195,6 +195,10 @@ class Batch:
         """Returns what the library tells about the episode of row i."""
         return _lib.request("vec.info", {"env": i}, self.native.handle)
 
+    def stop(self, i: int, outcome: str, limit: str | None, why: str) -> None:
+        """Ends the running episode of row i from outside."""
+        _lib.request("vec.stop", {"env": i, "outcome": outcome, "limit": limit, "why": why}, self.native.handle)
+
     def task(self, i: int) -> str:
         """Returns the id of the task that row i shows.
 
@@ -217,6 +221,11 @@ class Batch:
                 return {"task": task, "limits": {}}
             self._limits[condition] = limits
         return {"task": task, "limits": dict(limits)}
+
+    def end_info(self, i: int) -> dict[str, Any]:
+        """Returns the info of the last step of row i, as the bound arrays have it."""
+        rows = self.rows
+        return end_info(int(rows["outcome"][i]), int(rows["limit"][i]), int(rows["components"][i]), int(rows["calls"][i]))
 
     def queue(self, tasks: Iterable[str], labels: Labels | Sequence[Labels] | None, clear: bool) -> None:
         """Queues tasks for the next resets."""

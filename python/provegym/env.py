@@ -142,6 +142,25 @@ class Env(gym.Env[Any, Any]):
         reward, terminated, truncated, outcome, limit, components, calls = self._batch.native.step_one(action)
         return self._batch.row(0), reward, terminated, truncated, end_info(outcome, limit, components, calls)
 
+    def stop(self, outcome: str, *, limit: str | None = None, why: str = "") -> dict[str, Any]:
+        """Ends the running episode from outside, without a reward, and records it so; the next step is refused as after any end.
+
+        Args:
+            outcome: "truncated" by a limit that the trainer keeps, or "invalid" when the trainer's side failed.
+            limit: Of "truncated": "tokens" if None, or "calls", "wall" or "bytes" where the trainer has its own.
+            why: Of "invalid": what failed.
+
+        Returns:
+            Info as on the last step of an episode.
+
+        Raises:
+            StateError: Before the first reset and after the end of the episode.
+            UnknownNameError: If there is no such outcome or limit.
+            BadInputError: If outcome, limit and why do not go together.
+        """
+        self._batch.stop(0, outcome, limit, why)
+        return self._batch.end_info(0)
+
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which actions are legal now, (actions,). At least one always is.
 
@@ -161,6 +180,12 @@ class Env(gym.Env[Any, Any]):
     def task(self) -> str:
         """The task's id."""
         return self._batch.task(0)
+
+    @property
+    def episode_id(self) -> int | None:
+        """The episode's id in the trace; None if nothing records it."""
+        found: int | None = self._batch.info(0)["episode"]
+        return found
 
     @property
     def instruction(self) -> str:

@@ -62,6 +62,12 @@ class Row:
         return self._batch.task(self._index)
 
     @property
+    def episode_id(self) -> int | None:
+        """The id of its episode in the trace; None if nothing records it."""
+        found: int | None = self._batch.info(self._index)["episode"]
+        return found
+
+    @property
     def instruction(self) -> str:
         """Its task as the agent reads it."""
         return str(self._batch.info(self._index)["instruction"])
@@ -417,6 +423,22 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, npt.NDArray[Any]]):
             HeldOutError: If the split does not admit one in this mode.
         """
         self._batch.queue(tasks, labels, clear)
+
+    def stop(self, row: int, outcome: str, *, limit: str | None = None, why: str = "") -> dict[str, Any]:
+        """Ends the running episode of a row from outside, as ``Env.stop`` does, and tells the curriculum.
+
+        With autoreset disabled the row then waits for a reset; in NEXT_STEP mode its next step begins a new episode.
+
+        Returns:
+            The row's info, as ``Env.step`` gives it on the last step of an episode.
+
+        Raises:
+            StateError: In SAME_STEP mode, before the first reset, while the row is in flight, after the end of its episode.
+            UnknownNameError: If there is no such outcome or limit.
+            BadInputError: If there is no such row, or outcome, limit and why do not go together.
+        """
+        self._batch.stop(int(row), outcome, limit, why)
+        return self._batch.end_info(int(row))
 
     def snapshot(self, row: int) -> bytes:
         """Returns the whole episode of a row; ``restore`` takes it here and in other processes.
