@@ -33,6 +33,11 @@ func init() {
 	}) (any, error) {
 		return struct{}{}, t.Mark(in.Iteration)
 	})
+	methods["trace.tokens"] = on(func(t *traceObject, in *struct {
+		Rows []trace.Tokens `json:"rows"`
+	}) (any, error) {
+		return struct{}{}, t.Tokens(in.Rows)
+	})
 	methods["trace.query"] = alone(func(in *struct {
 		Path string `json:"path"`
 		trace.Query

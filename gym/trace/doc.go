@@ -11,7 +11,9 @@
 // A row an episode, and its steps as compressed segments: the verbatim action, the reward, and a CRC-32C of the observation.
 // Texts of observations and calls are not stored: an episode is a pure function of task and actions, so [Reader.Calls],
 // [Reader.ExportJSONL] and [Reader.Replay] rebuild them. schema.sql says what each column means. An episode that was
-// forked or restored also keeps the actions before the fork, so that it replays alone, whatever became of its parent.
+// forked or restored also keeps the actions before the fork, so that it replays alone, whatever became of its parent. Of an
+// episode that a language model played [Trace.Tokens] keeps the counts of tokens and, if given, the tokens: those no replay
+// could rebuild.
 //
 // # Writing
 //
@@ -35,5 +37,5 @@
 // # Reading the source
 //
 // schema.sql, trace.go (Open, the recorder), writer.go (the queue), file.go (one SQLite file), resume.go, reader.go,
-// slots.go, replay.go, verify.go, export.go.
+// slots.go, tokens.go, replay.go, verify.go, export.go.
 package trace

@@ -19,12 +19,15 @@ import (
 
 const (
 	applicationID = 0x7067796d // "pgym"
-	schemaVersion = 1
+	schemaVersion = 2
 	defaultName   = "trace.db"
 )
 
 //go:embed schema.sql
 var schema string
+
+// sinceTwo begins what a file of schema 1 lacks.
+const sinceTwo = "-- Since schema 2\n"
 
 // required are the compile options that the build flags must have given SQLite: no extension can be loaded into the
 // process, and packs can capture changes.
@@ -82,7 +85,7 @@ func openFile(path string, d Durability) (_ *file, err error) {
 		return nil, err
 	}
 	f.conn = c.(*sqlite3.SQLiteConn)
-	isNew, err := f.identify()
+	version, err := f.identify()
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +94,16 @@ func openFile(path string, d Durability) (_ *file, err error) {
 		sync = "FULL"
 	}
 	setup := []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = " + sync, "PRAGMA wal_autocheckpoint = 1000"}
-	if isNew {
+	commit := []string{fmt.Sprintf("PRAGMA user_version = %d", schemaVersion), "COMMIT"}
+	switch version {
+	case 0:
 		setup = append([]string{"PRAGMA page_size = 8192"}, setup...)
-		setup = append(setup, "BEGIN", schema, fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-			fmt.Sprintf("PRAGMA user_version = %d", schemaVersion), "COMMIT")
+		setup = append(setup, "BEGIN", schema, fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+		setup = append(setup, commit...)
+	case 1:
+		_, added, _ := strings.Cut(schema, sinceTwo)
+		setup = append(setup, "BEGIN", added)
+		setup = append(setup, commit...)
 	}
 	for _, s := range setup {
 		if _, err = f.conn.Exec(s, nil); err != nil {
@@ -104,31 +113,31 @@ func openFile(path string, d Durability) (_ *file, err error) {
 	return f, nil
 }
 
-// identify reports whether the file is still empty, and an error if it is anything but a trace of this schema. It changes
-// nothing, since the file may be somebody else's.
-func (f *file) identify() (isNew bool, err error) {
+// identify returns the schema of the file, 0 if it is still empty, and an error if it is anything but a trace of a schema
+// that is known. It changes nothing, since the file may be somebody else's.
+func (f *file) identify() (version int64, err error) {
 	rows, err := f.query("PRAGMA compile_options", 1)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	have := make([]string, len(rows))
 	for i := range rows {
 		have[i] = rows[i][0].(string)
 	}
 	if missing := missingOptions(have); len(missing) > 0 {
-		return false, fmt.Errorf("SQLite was built without %s: build with the tags of gobuild.json", strings.Join(missing, ", "))
+		return 0, fmt.Errorf("SQLite was built without %s: build with the tags of gobuild.json", strings.Join(missing, ", "))
 	}
 	var id [3]int64
 	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
 		if rows, err = f.query(q, 1); err != nil {
-			return false, err
+			return 0, err
 		}
 		id[i] = rows[0][0].(int64)
 	}
 	if id == [3]int64{} {
-		return true, nil
+		return 0, nil
 	}
-	return false, checkIdentity(id[0], id[1])
+	return id[1], checkIdentity(id[0], id[1])
 }
 
 func checkIdentity(application, version int64) error {
@@ -137,7 +146,7 @@ func checkIdentity(application, version int64) error {
 		return fmt.Errorf("%w: it is another program's database; give a path of its own", ErrNotTrace)
 	case version > schemaVersion:
 		return fmt.Errorf("%w: %d, and this provegym knows %d; update provegym", ErrNewer, version, schemaVersion)
-	case version != schemaVersion:
+	case version < 1:
 		return fmt.Errorf("%w: schema %d is none of its versions", ErrNotTrace, version)
 	}
 	return nil

@@ -1,4 +1,5 @@
--- Schema 1 of a trace. Times are microseconds since 1970 and belong to no hash.
+-- Schema 2 of a trace. A file of schema 1 gets what follows the line "Since schema 2" when it is opened for recording.
+-- Times are microseconds since 1970 and belong to no hash.
 
 CREATE TABLE run (
   id              INTEGER PRIMARY KEY,
@@ -82,3 +83,22 @@ CREATE TABLE audit (
   why     TEXT NOT NULL,
   PRIMARY KEY (episode, name)
 ) WITHOUT ROWID;
+
+-- Since schema 2
+-- The tokens of an episode that a language model played. detail is NULL or one S2 block of, little-endian:
+--   uint32  CRC-32C of all that follows
+--   uint32  P, tokens of the prompt
+--   uint32  C, tokens of the completion
+--   uint32  L, log-probabilities: 0, or as many as were sampled
+--   uint32  x P  ids of the prompt
+--   uint32  x C  ids of the completion
+--   byte    x ceil(C / 8)  mask: bit i % 8 of byte i / 8 is 1 if the model sampled token i, 0 if the environment showed it
+--   float32 x L  natural log-probabilities of the sampled tokens, in order
+CREATE TABLE tokens (
+  episode    INTEGER PRIMARY KEY REFERENCES episode(id),
+  checkpoint TEXT NOT NULL,                   -- that sampled them
+  prompt     INTEGER NOT NULL,                -- tokens of the prompt
+  sampled    INTEGER NOT NULL,                -- of the completion, sampled by the model
+  shown      INTEGER NOT NULL,                -- of the completion, shown by the environment
+  detail     BLOB
+);

@@ -161,7 +161,7 @@ func TestOpen_badInput_saysWhatToDo(t *testing.T) {
 	}{
 		{"text file", write("a.db", strings.Repeat("no database ", 99)), run, Options{}, ErrNotTrace, "path of its own"},
 		{"other program's database", foreign("b.db", "PRAGMA application_id = 7"), run, Options{}, ErrNotTrace, "another program"},
-		{"newer schema", foreign("c.db", "PRAGMA user_version = 2"), run, Options{}, ErrNewer, "update provegym"},
+		{"newer schema", foreign("c.db", "PRAGMA user_version = 3"), run, Options{}, ErrNewer, "update provegym"},
 		{"folder below a file", filepath.Join(write("d", ""), "sub"), run, Options{}, nil, "choose a folder"},
 		{"folder that cannot be made", "/proc/provegym", run, Options{}, nil, "choose a folder"},
 		{"config that is no object", filepath.Join(dir, "e.db"), Run{Config: json.RawMessage("[1]")}, Options{}, gym.ErrBadInput, "JSON object"},
@@ -364,6 +364,7 @@ func TestQuery(t *testing.T) {
 		`{"what":"calls","episode":2}`:                 3,
 		`{"what":"slots","plan":"p","look":"m"}`:       5,
 		`{"what":"slots","plan":"another","look":"m"}`: 0,
+		`{"what":"tokens"}`:                            0,
 	} {
 		var query Query
 		must(t, json.Unmarshal([]byte(q), &query))

@@ -26,8 +26,8 @@ type VerifyReport struct {
 const mostProblems = 100
 
 // Verify checks the trace at path as fsck does a disk: SQLite's own integrity, references, every segment's checksum and
-// counts, the rules between outcome, limit, components, reward and digest, and that no sealed slot is filled twice. It needs
-// no pack. Replay proves the rest.
+// counts, the rules between outcome, limit, components, reward and digest, that tokens agree with their counts, and that no
+// sealed slot is filled twice. It needs no pack. Replay proves the rest.
 //
 // Errors: those of OpenReader. What is wrong with the content is in the report.
 func Verify(path string) (VerifyReport, error) {
@@ -50,8 +50,10 @@ func (r *Reader) Verify() (VerifyReport, error) {
 			rows, err := episodes(q, Filter{After: after, Limit: pageEpisodes, Superseded: true})
 			if rep.found(err) {
 				return nil // which row it is, is all that can be read
-			} else if err != nil || len(rows) == 0 {
+			} else if err != nil {
 				return err
+			} else if len(rows) == 0 {
+				return rep.tokens(q)
 			}
 			for i := range rows {
 				if err := rep.episode(q, &rows[i]); err != nil {

@@ -41,6 +41,13 @@ func TestVerify_findsWhatNoRecorderWrites(t *testing.T) {
 		{"end flag of a running episode", "end flag", `UPDATE episode SET outcome = 0, success = 0, goals = 0, path = 0, collateral = 0, committed = 0, reward = NULL, ended_us = NULL, digest = NULL WHERE id = 1`},
 		{"lost run", "not there", `PRAGMA foreign_keys = OFF; DELETE FROM run`},
 		{"lost episode", "not there", `PRAGMA foreign_keys = OFF; DELETE FROM episode WHERE id = 1`},
+		{"tokens of no episode", "not there", `UPDATE tokens SET episode = 9 WHERE episode = 1`},
+		{"tokens cut", "detail of its tokens", `UPDATE tokens SET detail = substr(detail, 1, length(detail) - 1)`},
+		{"tokens changed", "detail of its tokens", `UPDATE tokens SET detail = replace(detail, x'07', x'08')`},
+		{"tokens empty", "detail of its tokens", `UPDATE tokens SET detail = x''`},
+		{"tokens miscounted", "arrays have", `UPDATE tokens SET sampled = 3`},
+		{"tokens below zero", "not negative", `UPDATE tokens SET shown = -1`},
+		{"tokens no number", "tokens", `UPDATE tokens SET prompt = 'many'`},
 		{"slot filled twice", "filled 3 times", `DROP INDEX sealed_slot; UPDATE episode SET purpose = 'sealed', plan = 'p', arm = '', seed = '1'`},
 		{"index out of step", "SQLite", `PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, '= ''sealed''', '= ''train''') WHERE name = 'sealed_slot'`},
 	} {
@@ -60,6 +67,8 @@ func TestVerify_findsWhatNoRecorderWrites(t *testing.T) {
 			labels.Arm = "x"
 			ep = startEpisode(t, task(steady, 2), gym.Options{Recorder: tr, Labels: labels})
 			must(t, ep.StepText(finish("boom")))
+			must(t, tr.Tokens([]Tokens{{Episode: 1, Checkpoint: "c", Prompt: 1, Sampled: 2, Shown: 1,
+				TokenIDs: &TokenIDs{[]uint32{7}, []uint32{7, 7, 9}, []int8{1, 0, 1}, []float32{-1, -2}}}}))
 			must(t, tr.store.do(func(f *file) error {
 				_, err := f.conn.Exec(c.sql, nil)
 				return err

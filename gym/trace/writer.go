@@ -187,9 +187,7 @@ func (s *store) episode(id uint64) *live {
 
 // put queues a message, waiting for room. mu is locked.
 func (s *store) put(m message) {
-	for (s.bytes > s.limit || s.open > maxClosing) && s.err == nil {
-		s.room.Wait()
-	}
+	s.await()
 	if s.shut {
 		panic(afterClose)
 	}
@@ -207,6 +205,25 @@ func (s *store) put(m message) {
 	// Waking the writer costs more than the rest of a step: once when there is something, and once when there is enough.
 	if len(s.queue) == 1 || m.done != nil || some || before < commitBytes && s.bytes >= commitBytes {
 		s.wake()
+	}
+}
+
+// await waits for room in the queue. mu is locked.
+func (s *store) await() {
+	for (s.bytes > s.limit || s.open > maxClosing) && s.err == nil {
+		s.room.Wait()
+	}
+}
+
+// begun queues the rows of those episodes that run and may not have been written yet, so that others can refer to them.
+func (s *store) begun(ids []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		s.await()
+		if ep := s.live[id]; ep != nil && !s.shut {
+			s.put(message{ep: ep})
+		}
 	}
 }
 
@@ -514,7 +531,10 @@ func (s *store) save(m *message) error {
 }
 
 func (s *store) saveEpisode(ep *live, ended bool) error {
-	st, e := &ep.start, &ep.end
+	st, e := &ep.start, &gym.EpisodeEnd{}
+	if ended {
+		e = &ep.end // not before: another goroutine may be writing it
+	}
 	l := &st.Labels
 	var plan, parent, reward, digest, endedUS driver.Value
 	if l.Purpose == sealed {

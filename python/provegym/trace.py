@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,21 @@ class Trace(_lib.Handle):
         """Waits until all recorded so far is on disk, and returns how many episodes that is."""
         return int(self._ask("trace.flush").get("episodes", 0))
 
+    def tokens(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Stores the tokens of episodes that a language model played; a second row for an episode replaces the first.
+
+        Args:
+            rows: For each episode ``episode`` (its id in the trace), ``checkpoint``, and the counts ``prompt``, ``sampled`` (of
+                the completion, by the model) and ``shown`` (of the completion, by the environment). The tokens themselves may
+                follow, as lists or arrays: ``prompt_ids``, ``completion_ids``, ``mask`` (1 where the model sampled) and, of the
+                sampled ones, ``logprobs``.
+
+        Raises:
+            BadInputError: If counts and arrays do not agree. Then, as on every error, none is stored.
+            UnknownNameError: If an episode did not begin in this store.
+        """
+        self._ask("trace.tokens", {"rows": [{k: _plain(v) for k, v in row.items() if v is not None} for row in rows]})
+
     def mark(self, iteration: int) -> None:
         """Notes that the trainer's state of an iteration is saved: later rows of a killed run are superseded on resume."""
         self._ask("trace.mark", {"iteration": iteration})
@@ -74,6 +89,15 @@ class Trace(_lib.Handle):
         if self._pack is None:
             raise TypeError("a Trace can be pickled if it was opened with pack=")
         return Trace.shared, (self.path, self._pack)
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: of arrays and their elements plain lists and numbers, of truth values 0 and 1."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(v) if hasattr(v, "tolist") else int(v) if isinstance(v, bool) else v for v in value]
+    return value
 
 
 def _hashes(pack: str | None) -> dict[str, str]:
@@ -98,8 +122,9 @@ def query(path: str | Path, what: str, **args: Any) -> list[dict[str, Any]]:
 
     Args:
         path: The store.
-        what: "runs", "episodes", "steps", "calls" or "slots".
-        **args: What narrows them: run, episode, condition, purpose, arm, look, iteration, success, after, limit; plan.
+        what: "runs", "episodes", "steps", "calls", "slots" or "tokens".
+        **args: What narrows them: run, episode, condition, purpose, arm, look, iteration, success, after, limit; plan. Of
+            tokens ``detail=True`` asks for the arrays too.
 
     Raises:
         StoreError: If it cannot be read.

@@ -17,7 +17,7 @@ from agents import pick_number, play
 
 import provegym
 from provegym import Trace, trace
-from provegym.errors import BadInputError, ClosedError, ProveGymError, StateError, StoreError
+from provegym.errors import BadInputError, ClosedError, ProveGymError, StateError, StoreError, UnknownNameError
 
 
 def test_an_environment_records(tmp_path: Path, seed: int) -> None:
@@ -101,6 +101,60 @@ def test_a_run_of_another_pack_is_refused(tmp_path: Path, seed: int) -> None:
         store.flush()
     with pytest.raises(ClosedError):
         gym.make_vec("provegym/Echo-v0", 2, trace=store)
+
+
+def test_tokens(tmp_path: Path, seed: int) -> None:
+    path, rng = tmp_path / "t.db", np.random.default_rng(seed)
+    store = Trace(path, pack="echo")
+    env: Any = gym.make("provegym/Echo-v0", trace=store).unwrapped
+    rows, ids = [], []
+    for _ in range(4):
+        env.reset(seed=seed)
+        env.stop("truncated")
+        ids.append(env.episode_id)
+        mask = rng.integers(2, size=50)
+        logprobs = -rng.random(int(mask.sum()), np.float32)
+        rows.append(
+            {
+                "episode": ids[-1],
+                "checkpoint": "c1",
+                "prompt": np.int64(30),
+                "sampled": mask.sum(),
+                "shown": int((1 - mask).sum()),
+                "prompt_ids": rng.integers(2**32, size=30, dtype=np.uint32),
+                "completion_ids": rng.integers(50_000, size=50).tolist(),
+                "mask": mask.astype(bool),
+                "logprobs": logprobs,
+            }
+        )
+    rows[1] |= {"mask": rows[1]["mask"].tolist(), "logprobs": None}
+    store.tokens(rows)
+    store.tokens([{"episode": ids[0], "checkpoint": "c2", "prompt": 1, "sampled": 2, "shown": 3}])
+    read = trace.query(path, "tokens", detail=True)
+    assert read[0] == {"episode": ids[0], "checkpoint": "c2", "prompt": 1, "sampled": 2, "shown": 3}
+    for had, got in zip(rows[1:], read[1:], strict=True):
+        for name, value in had.items():
+            if value is None:
+                assert name not in got
+            elif name == "logprobs":
+                assert np.array_equal(np.array(got[name], np.float32), value)
+            else:
+                assert np.array_equal(got[name], value), name
+    counts = trace.query(path, "tokens", after=ids[1], limit=1)
+    assert [set(c) for c in counts] == [{"episode", "checkpoint", "prompt", "sampled", "shown"}] and counts[0]["episode"] == ids[2]
+    for wrong, error in (
+        ({"episode": ids[-1] + 1}, UnknownNameError),
+        ({"episode": ids[0], "prompt_ids": [1]}, BadInputError),
+        ({"episode": ids[0], "prompt_ids": [], "completion_ids": [-1], "mask": [1], "sampled": 1}, BadInputError),
+        ({"episode": ids[0], "promt": 1}, BadInputError),
+        ({**rows[3], "logprobs": np.full(len(rows[3]["logprobs"]), np.nan)}, BadInputError),
+    ):
+        with pytest.raises(error):
+            store.tokens([rows[1], wrong])
+    assert trace.query(path, "tokens", detail=True) == read
+    env.close()
+    store.close()
+    assert trace.verify(path)["ok"]
 
 
 def test_bad_stores(tmp_path: Path) -> None:
