@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -17,6 +18,8 @@ func init() {
 	methods["curriculum.update"] = on((*sampler).update)
 	methods["curriculum.ask"] = on((*sampler).ask)
 	methods["curriculum.tell"] = on((*sampler).tell)
+	methods["curriculum.at"] = on((*sampler).at)
+	methods["curriculum.advance"] = on((*sampler).advance)
 	methods["curriculum.report"] = on(func(s *sampler, in *struct{}) (any, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -139,16 +142,8 @@ func labelsOf(t curriculum.Task) gym.Labels {
 	return gym.Labels{Purpose: "train", Group: int64(t.Group)}
 }
 
-// told is what became of some tasks of one item.
-type told struct {
-	Item     string `json:"item"`
-	Passes   int    `json:"passes"`
-	Episodes int    `json:"episodes"` // that have an outcome
-	Lost     int    `json:"lost"`
-}
-
 func (s *sampler) tell(in *struct {
-	Results []told `json:"results"`
+	Results []curriculum.ItemResult `json:"results"`
 }) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,15 +151,15 @@ func (s *sampler) tell(in *struct {
 	used := map[string]int{}
 	for _, r := range in.Results {
 		ids := s.out[r.Item][used[r.Item]:]
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
 		n := r.Episodes + r.Lost
-		switch {
-		case r.Passes < 0 || r.Lost < 0 || r.Passes > r.Episodes:
-			return nil, badInput("item %q: %d passes in %d episodes and %d lost", r.Item, r.Passes, r.Episodes, r.Lost)
-		case n > len(ids):
+		if n > len(ids) {
 			return nil, badInput("item %q: %d episodes are told and %d are out", r.Item, n, len(ids))
 		}
 		for i, id := range ids[:n] {
-			results = append(results, curriculum.Result{ID: id, Passed: i < r.Passes, Lost: i >= r.Episodes})
+			results = append(results, curriculum.Result{ID: id, Passed: i < r.Episodes && r.Passed(i), Lost: i >= r.Episodes})
 		}
 		used[r.Item] += n
 	}
@@ -180,6 +175,52 @@ func (s *sampler) tell(in *struct {
 		}
 	}
 	return struct{}{}, nil
+}
+
+// slotDraw is the task of a slot.
+type slotDraw struct {
+	Task   string     `json:"task"`
+	Item   string     `json:"item"`
+	Labels gym.Labels `json:"labels"`
+}
+
+func (s *sampler) at(in *struct {
+	Slots []number `json:"slots"`
+}) (any, error) {
+	if len(in.Slots) > 1<<16 {
+		return nil, badInput("%d slots are asked for at once and %d is the most", len(in.Slots), 1<<16)
+	}
+	slots := make([]uint64, len(in.Slots))
+	for i, slot := range in.Slots {
+		if slots[i] = uint64(slot); slots[i] > math.MaxInt64 {
+			return nil, badInput("slot %d is above %d", slots[i], math.MaxInt64)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tasks, err := s.s.AtAll(slots)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]slotDraw, len(tasks))
+	for i, t := range tasks {
+		labels := labelsOf(t)
+		labels.Slot = int64(t.ID)
+		out[i] = slotDraw{fmt.Sprintf("%s#seed=%d", t.Condition, t.Seed), t.Item, labels}
+	}
+	return map[string]any{"version": s.s.Version(), "tasks": out}, nil
+}
+
+func (s *sampler) advance(in *struct {
+	Results []curriculum.ItemResult `json:"results"`
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
+	err := s.s.Advance(in.Results)
+	return map[string]any{"version": s.s.Version()}, err
 }
 
 func (s *sampler) state(in *struct{}) (any, error) {

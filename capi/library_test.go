@@ -677,6 +677,38 @@ func TestColdMethods_roundTrip(t *testing.T) {
 	}
 	kept := do[struct{ State json.RawMessage }](t, sampler.Handle, "curriculum.state", `{}`)
 	again := do[opened](t, 0, "curriculum.new", `{"state":`+string(kept.State)+`}`)
+	type slots struct {
+		Version int
+		Tasks   []slotDraw
+	}
+	for _, h := range []number{sampler.Handle, again.Handle} {
+		at := do[slots](t, h, "curriculum.at", `{"slots":["3","9223372036854775807","3"]}`)
+		if len(at.Tasks) != 3 || at.Tasks[0] != at.Tasks[2] || at.Tasks[0] == at.Tasks[1] || at.Tasks[0].Labels != (gym.Labels{Purpose: "train", Slot: 3, Group: 3}) {
+			t.Errorf("%+v", at)
+		}
+		if d := cmp.Diff(at, do[slots](t, sampler.Handle, "curriculum.at", `{"slots":["3","9223372036854775807","3"]}`)); d != "" {
+			t.Errorf("the slots of the resumed curriculum differ:\n%s", d)
+		}
+		if up := do[slots](t, again.Handle, "curriculum.at", `{"slots":[]}`); up.Version != at.Version || up.Tasks == nil {
+			t.Errorf("no slots: %+v", up)
+		}
+	}
+	for _, h := range []number{sampler.Handle, again.Handle} {
+		was := do[slots](t, h, "curriculum.at", `{"slots":["3"]}`)
+		up := do[slots](t, h, "curriculum.advance", fmt.Sprintf(`{"results":[{"item":%q,"passes":3,"episodes":7,"lost":1}]}`, was.Tasks[0].Item))
+		now := do[slots](t, h, "curriculum.at", `{"slots":["3"]}`)
+		if up.Version != was.Version+1 || now.Version != up.Version || now.Tasks[0].Task == was.Tasks[0].Task {
+			t.Errorf("from %+v by %+v to %+v", was, up, now)
+		}
+	}
+	for in, status := range map[string]int32{`{"results":[{"item":"family=guarded","episodes":1}]}`: eUnknown, `{"results":[{"item":"uniform","passes":1}]}`: eInput} {
+		if _, got, text := ask(uint64(sampler.Handle), "curriculum.advance", in); got != status || text == "" {
+			t.Errorf("%s gives %d: %s", in, got, text)
+		}
+	}
+	if _, status, text := ask(uint64(sampler.Handle), "curriculum.at", `{"slots":["9223372036854775808"]}`); status != eInput {
+		t.Errorf("%d %s", status, text)
+	}
 	next := func(h number) any { return do[any](t, h, "curriculum.ask", `{"n":4,"group_size":2}`) }
 	if d := cmp.Diff(next(sampler.Handle), next(again.Handle)); d != "" {
 		t.Errorf("the resumed curriculum draws others:\n%s", d)
@@ -795,6 +827,24 @@ func TestColdMethods_stop(t *testing.T) {
 	}
 	if status := lib.step(w.h, err); status != eState {
 		t.Errorf("a step of stopped rows gives %d", status)
+	}
+	row := `"checkpoint":"c","prompt":1,"sampled":1,"shown":1,"prompt_ids":[4294967295],"completion_ids":[7,8],"mask":[1,0],"logprobs":[-0.5]`
+	do[any](t, store.Handle, "trace.tokens", `{"rows":[{"episode":2,`+row+`},{"episode":1,"checkpoint":"c","prompt":5,"sampled":6,"shown":7}]}`)
+	for in, status := range map[string]int32{
+		`{"rows":[{"episode":4,` + row + `}]}`:                                     eUnknown,
+		`{"rows":[{"episode":2,"prompt_ids":[1]}]}`:                                eInput,
+		`{"rows":[{"episode":2,"prompt_ids":[-1]}]}`:                               eInput,
+		`{"rows":[{"episode":2,"sampled":"1"}]}`:                                   eInput,
+		`{"rows":[{"episode":2,"masc":[1]}]}`:                                      eInput,
+		`{"rows":[{"episode":2,` + strings.Replace(row, "[1,0]", "[1]", 1) + `}]}`: eInput,
+	} {
+		if _, got, text := ask(uint64(store.Handle), "trace.tokens", in); got != status || text == "" {
+			t.Errorf("%s gives %d: %s", in, got, text)
+		}
+	}
+	tokens := do[struct{ Rows []json.RawMessage }](t, 0, "trace.query", fmt.Sprintf(`{"path":%q,"what":"tokens","detail":true}`, path)).Rows
+	if len(tokens) != 2 || string(tokens[1]) != `{"episode":2,`+row+`}` || string(tokens[0]) != `{"episode":1,"checkpoint":"c","prompt":5,"sampled":6,"shown":7}` {
+		t.Errorf("tokens %s", tokens)
 	}
 	must(t, lib.close(w.h, err), err)
 	do[any](t, store.Handle, "close", `{}`)

@@ -195,8 +195,13 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *  trace    trace.flush       {}                                              {"episodes"}: all of them are on disk now
  *  trace    trace.mark        {"iteration"}                                   {}: the state of the trainer is saved; later rows of a killed
  *                                                                              run are superseded on resume
- *  0        trace.query       {"path", "what": "runs"|"episodes"|"steps"      {"rows": [...]}
- *                              |"calls"|"slots", run, episode, limit, after...}
+ *  trace    trace.tokens      {"rows": [{"episode": id, "checkpoint",         {}: tokens of episodes that a language model played, all rows or none;
+ *                              "prompt", "sampled", "shown": counts,           a second row for an episode replaces the first. shown are those of
+ *                              "prompt_ids"?, "completion_ids"?,               the completion that the environment showed. The arrays come together:
+ *                              "mask"?: [0|1], "logprobs"?}]}                  mask is 1 where the model sampled, logprobs are of those tokens
+ *  0        trace.query       {"path", "what": "runs"|"episodes"|"steps"      {"rows": [...]}; tokens with "detail": true have the arrays too
+ *                              |"calls"|"slots"|"tokens", run, episode,
+ *                              limit, after, detail...}
  *  0        trace.verify      {"path"}                                        {"ok", "episodes", "problems": [...]}
  *  0        trace.replay      {"path", "episode"?, "limit"?, "cursor"}        {"done", "replayed", "mismatches": [...], "cursor"}
  *  0        break.new         {"pack", "split", "key", "families", "dials",   {"handle"}
@@ -211,6 +216,10 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *  curric.  curriculum.ask    {"n", "group_size"}                             {"tasks": [{"id", "task", "labels", "group", "item"}]}
  *  curric.  curriculum.tell   {"results": [{"item", "passes", "episodes",     {}: one update; episodes are those with an outcome, lost those without.
  *                              "lost"}]}                                       Vectors tell by themselves.
+ *  curric.  curriculum.at     {"slots": [slot as string]}                     {"version", "tasks": [{"task", "item", "labels"}]}: a pure function of
+ *                                                                              state and slot, alike on every rank; changes nothing
+ *  curric.  curriculum.advance {"results": [{"item", "passes", "episodes",    {"version"}: one update by item, of tasks that need not be out; every
+ *                              "lost"}]}                                       change of what slots draw raises the version
  *  curric.  curriculum.report / curriculum.state {}                           {"items"} / {"state"}
  *  0        prove.table       {"plan": draft}                                 {"rows": MDE per condition, before freezing}
  *  0        prove.freeze      {"plan": draft, "key", "split"}                 {"plan": with its hash}; one that has its hash is verified

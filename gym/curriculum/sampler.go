@@ -58,7 +58,8 @@ type state struct {
 	Out        map[uint64]int `json:"out"` // tasks asked and not told, by the index of their item; -1 for uniform draws
 	NextTask   uint64         `json:"next_task"`
 	NextGroup  uint64         `json:"next_group"`
-	Updates    int            `json:"updates"` // calls of Tell
+	Updates    int            `json:"updates"` // calls of Tell and Advance
+	Version    int            `json:"version"` // raised by all that changes what At draws
 	Checkpoint string         `json:"checkpoint"`
 	Ledger     []Draw         `json:"ledger"` // not taken yet
 }
@@ -180,6 +181,9 @@ func (s *Sampler) Add(causes []breaker.Cause) ([]string, error) {
 			added = append(added, s.add(CauseItem, f.settings, f.p))
 		}
 	}
+	if len(added) > 0 {
+		s.st.Version++
+	}
 	return added, nil
 }
 
@@ -233,11 +237,19 @@ func (s *Sampler) Admit(id string, passed bool) error {
 			t.Drawn = s.st.Updates
 		}
 	}
+	if t.Entry != was {
+		s.st.Version++
+	}
 	return nil
 }
 
 // Checkpoint says which policy the results told from here on come from.
-func (s *Sampler) Checkpoint(hash string) { s.st.Checkpoint = hash }
+func (s *Sampler) Checkpoint(hash string) {
+	if hash != s.st.Checkpoint {
+		s.st.Checkpoint = hash
+		s.st.Version++
+	}
+}
 
 // Ask returns n tasks in n/group groups; the members of a group have the same task. Each group is drawn anew: with
 // replacement, by the weights as they stand.
@@ -249,27 +261,9 @@ func (s *Sampler) Ask(n, group int) ([]Task, error) {
 		return nil, fmt.Errorf("%w: curriculum: %d tasks in groups of %d", gym.ErrBadInput, n, group)
 	}
 	var rng gym.Stream
-	pick := func() int { return -1 }
-	if !s.opts.Uniform {
-		ws := s.Weights()
-		if len(ws) == 0 {
-			return nil, fmt.Errorf("%w: curriculum: no item is admitted; %d wait for their entry test", gym.ErrBadInput, len(s.Pending()))
-		}
-		share, at := make([]float64, len(ws)), make([]int, 0, len(ws))
-		for i, t := range s.st.Items {
-			if t.Entry == Active {
-				at = append(at, i)
-			}
-		}
-		for i, w := range ws {
-			share[i] = w.Weight
-		}
-		urn := sampleuv.NewWeighted(share, &rng)
-		pick = func() int {
-			i, _ := urn.Take()
-			urn.Reweight(i, share[i]) // Take draws without replacement
-			return at[i]
-		}
+	pick, err := s.urn(&rng)
+	if err != nil {
+		return nil, err
 	}
 	before, ledger := s.st.NextGroup, len(s.st.Ledger)
 	out := make([]Task, 0, n)
@@ -277,12 +271,7 @@ func (s *Sampler) Ask(n, group int) ([]Task, error) {
 	for len(out) < n {
 		rng = s.key.Sub("item").At(s.st.NextGroup).Stream()
 		i := pick()
-		var t *item
-		p := s.space.Open()
-		if i >= 0 {
-			t = s.st.Items[i]
-			p = t.pattern
-		}
+		t, p := s.item(i)
 		task, err := s.draw(t, p, false)
 		if err != nil {
 			s.st.NextGroup, s.st.Ledger = before, s.st.Ledger[:ledger]
@@ -298,28 +287,82 @@ func (s *Sampler) Ask(n, group int) ([]Task, error) {
 		out[k].ID = s.st.NextTask
 		s.st.NextTask++
 		s.st.Out[out[k].ID] = i
-		if i >= 0 {
-			s.st.Items[i].Drawn = s.st.Updates
+	}
+	fresh := false
+	for _, i := range items {
+		if i >= 0 && s.st.Items[i].Drawn != s.st.Updates {
+			s.st.Items[i].Drawn, fresh = s.st.Updates, true
 		}
+	}
+	if fresh { // the weights look at how long ago an item was drawn
+		s.st.Version++
 	}
 	return out, nil
 }
 
-// draw makes the next group's task and enters it in the ledger. It is the only place where a task comes from.
+// urn returns a function that draws the index of an item by the weights as they stand, from rng as it then is; -1 stands for a
+// uniform draw.
+//
+// Errors: gym.ErrBadInput (nothing is admitted).
+func (s *Sampler) urn(rng *gym.Stream) (func() int, error) {
+	if s.opts.Uniform {
+		return func() int { return -1 }, nil
+	}
+	ws := s.Weights()
+	if len(ws) == 0 {
+		return nil, fmt.Errorf("%w: curriculum: no item is admitted; %d wait for their entry test", gym.ErrBadInput, len(s.Pending()))
+	}
+	share, at := make([]float64, len(ws)), make([]int, 0, len(ws))
+	for i, t := range s.st.Items {
+		if t.Entry == Active {
+			at = append(at, i)
+		}
+	}
+	for i, w := range ws {
+		share[i] = w.Weight
+	}
+	urn := sampleuv.NewWeighted(share, rng)
+	return func() int {
+		i, _ := urn.Take()
+		urn.Reweight(i, share[i]) // Take draws without replacement
+		return at[i]
+	}, nil
+}
+
+// item returns what urn drew, nil for a uniform draw, and the cells that it may take.
+func (s *Sampler) item(i int) (*item, breaker.Pattern) {
+	if i < 0 {
+		return nil, s.space.Open()
+	}
+	return s.st.Items[i], s.st.Items[i].pattern
+}
+
+// draw makes the next group's task and enters it in the ledger.
 func (s *Sampler) draw(t *item, p breaker.Pattern, entry bool) (Task, error) {
+	task, err := s.take(t, p, s.key.Sub("cell").At(s.st.NextGroup), func(k gym.Key) gym.Key { return k.At(s.st.NextGroup) })
+	if err != nil {
+		return Task{}, err
+	}
+	task.Group = s.st.NextGroup
+	s.st.NextGroup++
+	s.st.Ledger = append(s.st.Ledger, Draw{task.Group, task.Condition, task.Seed, task.Item, entry})
+	return task, nil
+}
+
+// take draws a cell of p from the stream of cell, and its seed from the key that seed derives from the condition's. It is the
+// only place where a task comes from.
+func (s *Sampler) take(t *item, p breaker.Pattern, cell gym.Key, seed func(gym.Key) gym.Key) (Task, error) {
 	id := UniformItem
 	if t != nil {
 		id = t.ID
 	}
-	rng := s.key.Sub("cell").At(s.st.NextGroup).Stream()
+	rng := cell.Stream()
 	c, ok := s.space.Draw(&rng, p, nil)
 	if !ok || !s.space.Allows(c) {
 		return Task{}, fmt.Errorf("%w: curriculum: item %s: no condition of the train region was found", gym.ErrHeldOut, id)
 	}
-	task := Task{Group: s.st.NextGroup, Item: id, Cell: c, Condition: s.space.ID(c)}
-	task.Seed = s.space.Seed(s.seeds.Sub(task.Condition).At(task.Group), c)
-	s.st.NextGroup++
-	s.st.Ledger = append(s.st.Ledger, Draw{task.Group, task.Condition, task.Seed, id, entry})
+	task := Task{Item: id, Cell: c, Condition: s.space.ID(c)}
+	task.Seed = s.space.Seed(seed(s.seeds.Sub(task.Condition)), c)
 	return task, nil
 }
 
@@ -343,6 +386,7 @@ func (s *Sampler) Tell(results []Result) error {
 		}
 	}
 	s.st.Updates++
+	s.st.Version++
 	return nil
 }
 

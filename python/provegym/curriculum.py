@@ -84,6 +84,36 @@ class Curriculum(_lib.Handle):
         """Takes results as one update, ``{"item", "passes", "episodes", "lost"}`` each; vectors tell by themselves."""
         self._ask("curriculum.tell", {"results": [dict(r) for r in results]})
 
+    def at(self, slots: Iterable[int]) -> tuple[int, list[Draw]]:
+        """Returns the tasks of slots, whole numbers from 0, and the version at which they were drawn.
+
+        A pure function of the curriculum's state and the slot: the same on every rank that went through the same updates, and
+        changing nothing. ``advance`` takes what became of them.
+        """
+        answer = self._ask("curriculum.at", {"slots": [str(int(s)) for s in slots]})
+        draws = [Draw(t["task"], t["labels"], t["labels"].get("group", 0), t["item"]) for t in answer["tasks"]]
+        return int(answer["version"]), draws
+
+    def advance(self, results: Iterable[Mapping[str, Any]]) -> int:
+        """Takes results by item as one update, as ``tell`` does, of tasks that need not have been asked for.
+
+        Args:
+            results: ``{"item", "passes", "episodes", "lost"}`` each; episodes are those with an outcome.
+
+        Returns:
+            The version from here on.
+
+        Raises:
+            UnknownNameError: If it has no such item. Then, as on every error, nothing changes.
+            BadInputError: If the numbers cannot be.
+        """
+        return int(self._ask("curriculum.advance", {"results": [dict(r) for r in results]})["version"])
+
+    @property
+    def version(self) -> int:
+        """Counts the changes of what ``at`` draws."""
+        return self.at([])[0]
+
     def report(self) -> Any:
         """Returns the items with what is known of each."""
         return self._ask("curriculum.report").get("items")

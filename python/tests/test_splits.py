@@ -10,7 +10,7 @@ import pytest
 
 import provegym
 from provegym import Breaker, Curriculum, Split
-from provegym.errors import BadInputError, HeldOutError, StateError
+from provegym.errors import BadInputError, HeldOutError, StateError, UnknownNameError
 
 VIEWS = ["provegym/ToolUse-v0", "provegym/ToolUseStructured-v0"]
 PACK = next(p for p in provegym.manifest() if p["name"] == "tooluse")
@@ -139,6 +139,24 @@ def test_curriculum_and_break(split: Split) -> None:
         assert probes and not [p for p in probes if f"/{HELD}" in p.task]
         assert search.tell({"id": p.id, "failed": False, "lost": False} for p in probes) in (True, False)
         Breaker.resume(search.state()).close()
+
+
+@pytest.mark.parametrize("mode", ["failures", "uniform"])
+def test_slots_of_a_curriculum(split: Split, mode: str) -> None:
+    with Curriculum("tooluse", split=split, key=1, mode=mode) as one, Curriculum("tooluse", split=split, key=1, mode=mode) as two:
+        version, draws = one.at(range(100))
+        assert version == one.version == two.version and not [d for d in draws if f"/{HELD}" in d.task]
+        assert len({d.task for d in draws}) > 90 and draws[7].group == draws[7].labels["slot"] == 7
+        assert two.at([7, 3]) == (version, [draws[7], draws[3]]), "another rank, in another order"
+        results = [{"item": draws[0].item, "passes": 1, "episodes": 3, "lost": 1}]
+        assert one.advance(results) == two.advance(results) == one.version == version + 1
+        resumed = Curriculum.resume(one.state())
+        assert resumed.at(range(20)) == two.at(range(20)) != (version, draws[:20])
+        with pytest.raises(UnknownNameError):
+            one.advance([*results, {"item": "none", "passes": 0, "episodes": 1, "lost": 0}])
+        with pytest.raises(BadInputError):
+            one.at([-1])
+        assert one.at(range(20)) == two.at(range(20)), "a refused update must change nothing"
 
 
 def test_a_vector_draws_from_a_curriculum(split: Split) -> None:
