@@ -7,13 +7,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
+TRL := .venv-trl
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 TAGS = $(shell $(PYTHON) -c 'import json; print(",".join(json.load(open("gobuild.json"))["tags"]))')
 GOFLAGS_TEST = -tags $(TAGS) -trimpath -buildvcs=false
 
 APT := gcc g++ libc6-dev make python3 python3-dev python3-venv
 .DEFAULT_GOAL := help
-.PHONY: help host build test check demo bench pack golden generate wheel test-wheel test-kill learning doctor clean
+.PHONY: help host build test test-trl check demo demo-trl bench pack golden generate wheel test-wheel test-kill learning doctor clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +42,19 @@ test: build ## run the tests of Go, C and Python
 	@go vet $(GOFLAGS_TEST) ./...
 	@go test $(GOFLAGS_TEST) ./...
 	@$(PY) -m pytest -q python/tests
+
+# An environment of its own: PyTorch is several gigabytes, and nothing else needs it. The lock file says what is in it.
+$(TRL)/ready: python/requirements-trl.txt | host
+	@test -x $(TRL)/bin/python || $(PYTHON) -m venv $(TRL)
+	@echo "installing PyTorch and TRL into $(TRL) (several gigabytes; minutes)"
+	@$(TRL)/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-trl.txt
+	@touch $@
+
+test-trl: build $(TRL)/ready ## the tests of the TRL adapter, with the real TRL on CPU
+	@PYTHONPATH=python $(TRL)/bin/python -m pytest -q python/tests_trl
+
+demo-trl: build $(TRL)/ready ## a language model from scratch: imitate, TRL's GRPO, prove; writes demo-trl-run/ (about twenty minutes)
+	@PYTHONPATH=python $(TRL)/bin/python -u python/examples/trl_demo.py --out demo-trl-run $(ARGS)
 
 check: build ## format, vet, staticcheck, ruff, mypy, import table, generated files
 	@$(PY) python/tools/check.py
@@ -82,5 +96,5 @@ doctor: build ## say what this machine offers
 	@$(BIN)/provegym doctor
 
 clean: ## remove what was built
-	@rm -rf build dist demo-run python/provegym/lib python/provegym/include python/*.egg-info $(VENV)
+	@rm -rf build dist demo-run demo-trl-run python/provegym/lib python/provegym/include python/*.egg-info $(VENV) $(TRL)
 	@find python -name '*.so' -delete
