@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = json.loads((ROOT / "gobuild.json").read_text())
 TAGS = ",".join(BUILD["tags"])
-PYTHON = ["python/provegym", "python/examples", "python/tools", "python/tests", "bench", "setup.py"]
+PYTHON = ["python/provegym", "python/examples", "python/tools", "python/tests", "python/tests_trl", "bench", "setup.py"]
 
 
 def run(*command: str) -> tuple[bool, str]:
