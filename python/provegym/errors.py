@@ -14,6 +14,7 @@ __all__ = [
     "SnapshotError",
     "StoreError",
     "PackError",
+    "EndpointError",
     "BugError",
     "LibraryError",
     "BY_STATUS",
@@ -62,6 +63,10 @@ class StoreError(ProveGymError, OSError):
 
 class PackError(ProveGymError):
     """Raised when a pack broke its own declaration."""
+
+
+class EndpointError(ProveGymError, ConnectionError):
+    """Raised when a model's endpoint fails for one episode after another, where going on would only lose more."""
 
 
 class BugError(ProveGymError):
