@@ -310,7 +310,7 @@ def test_a_tokenizer_that_cannot_is_refused(model: Any) -> None:
     other = make_tokenizer()
     add_response_schema(other)
     other.chat_template = tokenizer.chat_template
-    with pytest.raises(BadInputError, match="does not show the tools"):
+    with pytest.raises(BadInputError, match="does not show calls and results"):
         Local(model, other)
     for bad in ({"batch_size": 0}, {"max_new_tokens": 0}, {"temperature": -1.0}, {"temperature": float("nan")}):
         with pytest.raises(BadInputError):

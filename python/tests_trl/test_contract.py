@@ -124,7 +124,7 @@ def test_every_kind_of_rollout(tmp_path: Path, model: Any, tokenizer: Any, monke
     assert log["provegym/invalid"] == 1 / 8
     assert log["provegym/truncated"] == pytest.approx(2 / 7)
     assert log["rewards/success/mean"] == pytest.approx(4 / 7)
-    assert log["provegym/commit"] == pytest.approx(5 / 7)
+    assert log["provegym/commit"] == pytest.approx(4 / 7)  # that one committed to the wrong code
     assert log["provegym/results_dropped"] == 0
 
     assert factory.trace is not None
@@ -141,8 +141,8 @@ def test_every_kind_of_rollout(tmp_path: Path, model: Any, tokenizer: Any, monke
         "scored",
         "scored",
     ]
-    assert {(r["slot"], r["task"]) for r in rows} == set(enumerate(tasks))
-    assert all(r["purpose"] == "train" and r["mode"] == "train" and r["iteration"] == 0 for r in rows)
+    assert {(r.get("slot", 0), r["task"]) for r in rows} == set(enumerate(tasks))
+    assert all(r["purpose"] == "train" and r["mode"] == "train" and "iteration" not in r for r in rows)
     assert [r["limit"] for r in rows if r["outcome"] == "truncated"] == ["tokens", "tokens"]
     assert rows[6]["calls"] == rows[7]["calls"] + 1
     counts = traces.query(path, "tokens", detail=True)
@@ -173,11 +173,11 @@ def test_ids_are_those_sampled_masks_and_logprobs_line_up(
     step = Env.step
     monkeypatch.setattr(Env, "step", lambda self, action: (next(answers), *step(self, action)[1:]))
     factory = adapter.environment_factory("tooluse", preset="L0", trace=tmp_path / "runs")
-    turn = "Ünïcode <think> “quoted” " + call("now")
+    turn = "Ünïcode “quoted” \\n " + call("now")
     scripts = [[turn, call("now"), turn + turn, "done, 完"][i % 4 :] for i in range(2 * GROUP)]
     trainer, script, trained = train(tmp_path, model, tokenizer, factory, lambda: scripts)
     out = trained[0]
-    special = {tokenizer.convert_tokens_to_ids(t) for t in ("<|endoftext|>", "<tool_call>", "</tool_call>", "<think>")}
+    special = {tokenizer.convert_tokens_to_ids(t) for t in ("<|endoftext|>", "<tool_call>", "</tool_call>")}
     for i, turns in enumerate(script.sampled[0]):
         ids = out["completion_ids"][i][out["completion_mask"][i].bool()].tolist()
         mask = out["tool_mask"][i][: len(ids)].tolist()
@@ -205,8 +205,8 @@ def test_overlong_result_ends_the_episode_by_tokens(tmp_path: Path, model: Any, 
     factory = adapter.environment_factory("tooluse", family="resolve-act", preset="L0", trace=tmp_path / "runs", key=3)
     plans = [oracle(t, tmp_path / f"oracle{i}") for i, t in enumerate(slot_tasks(factory))]
     scripts = [plans[i // GROUP] for i in range(2 * GROUP)]
-    trainer, script, _ = train(tmp_path, model, tokenizer, factory, lambda: scripts, max_completion_length=400)
-    assert trainer._logs["rewards"]["success"] == [0.0] * 8
+    trainer, script, _ = train(tmp_path, model, tokenizer, factory, lambda: scripts, max_completion_length=250)
+    assert list(trainer._logs["rewards"]["success"]) == [0.0] * 8
     assert trainer.state.log_history[0]["provegym/results_dropped"] == 0  # the refusal fitted
     rows = traces.query(factory.trace_path(0), "episodes")
     assert {(r["outcome"], r["limit"]) for r in rows} == {("truncated", "tokens")}
@@ -221,7 +221,7 @@ def test_result_that_trldrops_is_counted(tmp_path: Path, model: Any, tokenizer: 
     scripts = [plans[i // GROUP] for i in range(2 * GROUP)]
     trainer, *_ = train(tmp_path, model, tokenizer, factory, lambda: scripts, attach=False, max_completion_length=150)
     assert trainer.state.log_history[0]["provegym/results_dropped"] == 1
-    assert trainer._logs["rewards"]["success"] == [0.0] * 8
+    assert list(trainer._logs["rewards"]["success"]) == [0.0] * 8
 
 
 def test_overlong_prompt_is_invalid(tmp_path: Path, model: Any, tokenizer: Any) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import test_contract
-from provegym.policies import Local
-from provegym.policies._conversation import key_of
 from scripted import oracle
 from trl import GRPOTrainer
 
 from provegym import trace as traces
 from provegym.adapters import trl as adapter
 from provegym.errors import BadInputError
+from provegym.policies._conversation import key_of
+from provegym.policies.chat import Local
 
 GROUP, LEAVES = 4, 2
 
@@ -64,7 +64,7 @@ def test_leaves(tmp_path: Path, model: Any, tokenizer: Any, monkeypatch: pytest.
     out, batch = given[0], trained[0]
     roots = [r["root"] for r in out["rollout"]]
     assert roots == [0, 0, 2, 2, 4, 4, 6, 6]
-    assert trainer._logs["rewards"]["success"] == [1.0, 0.0] * 4
+    assert list(trainer._logs["rewards"]["success"]) == [1.0, 0.0] * 4
     sampled = 0
     for root in (0, 2, 4, 6):
         pair = (root, root + 1)
@@ -83,17 +83,15 @@ def test_leaves(tmp_path: Path, model: Any, tokenizer: Any, monkeypatch: pytest.
 
     assert factory.trace is not None
     factory.trace.flush()
-    rows = {r["sample"]: r for r in traces.query(factory.trace.path, "episodes")}
-    assert sorted(rows) == list(range(8))
-    for i, row in rows.items():
+    played = {r["id"]: r for r in traces.query(factory.trace.path, "episodes")}
+    rows = [played[i] for i in tree._env.get_attr("episode_id")]
+    assert len(played) == len({r["id"] for r in rows}) == 8
+    for i, row in enumerate(rows):
         fresh = gym.make("provegym/ToolUse-v0")
         fresh.reset(options={"task": row["task"]})
         steps = [s["text"] for s in traces.query(factory.trace.path, "steps", episode=row["id"])]
         if i % 2:
             assert row["parent"] == rows[i - 1]["id"] and row["parent_step"] == forked_at[i]
-            steps = [s["text"] for s in traces.query(factory.trace.path, "steps", episode=row["parent"])][
-                : forked_at[i]
-            ] + steps
         for action in steps:
             fresh.step(action)
         if row["outcome"] == "truncated":

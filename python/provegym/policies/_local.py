@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from provegym.errors import BadInputError
 from provegym.policies._conversation import Call, Conversation, Failure, Reply, uniform
 
-__all__ = ["Local", "Tokens"]
+__all__ = ["Local", "Tokens", "plain", "special_tokens"]
+
+
+def special_tokens(tokenizer: Any) -> list[str]:
+    """Returns the texts that a tokenizer takes for one of its added tokens, wherever they stand; longest first.
+
+    Those that are not marked special are among them: they too are matched in plain text.
+    """
+    return sorted({*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}, key=len, reverse=True)
+
+
+def plain(result: str, special: Sequence[str]) -> str:
+    """Returns a JSON text in which nothing reads as a special token, which the model would take for the end of a turn.
+
+    Their first character is written as an escape: the JSON means the same.
+    """
+    for token in special:
+        if token in result:
+            result = result.replace(token, f"\\u{ord(token[0]):04x}{token[1:]}")
+    return result
 
 
 @dataclass
@@ -58,6 +77,7 @@ class Local:
         context: Tokens that the model takes; its configuration's if None.
         chat_template: What renders; if None the tokenizer's, or, where that does not keep prefixes, TRL's training version.
         chat_template_kwargs: What it takes more, such as ``{"enable_thinking": False}``.
+        tools: What the template is given instead of each episode's own tools: schemas, or functions as a trainer shows them.
 
     Raises:
         BadInputError: If an argument is malformed, or the tokenizer can neither render tools nor read calls.
@@ -76,6 +96,7 @@ class Local:
         context: int | None = None,
         chat_template: str | None = None,
         chat_template_kwargs: Mapping[str, Any] | None = None,
+        tools: Sequence[Any] | None = None,
     ) -> None:
         """Checks that the tokenizer can do what is needed."""
         if batch_size < 1 or max_new_tokens < 1 or not temperature >= 0:
@@ -86,6 +107,8 @@ class Local:
         self.context = context or getattr(model.config, "max_position_embeddings", None)
         self.chat_template = chat_template
         self.chat_template_kwargs = dict(chat_template_kwargs or {})
+        self.tools = None if tools is None else list(tools)
+        self._special = special_tokens(tokenizer)
         try:
             from trl import chat_template_utils as trl
         except ImportError:
@@ -98,15 +121,15 @@ class Local:
                 trl.add_response_schema(tokenizer)
             except ValueError as err:
                 raise BadInputError(f"the tokenizer has no response_template to read calls with: {err}") from err
+        if trl is not None and chat_template is None and not trl.supports_tool_calling(tokenizer):
+            raise BadInputError("the chat template does not show calls and results; give a chat_template that does")
         if chat_template is None and trl is not None and not trl.is_chat_template_prefix_preserving(tokenizer):
             try:
                 self.chat_template = trl.get_training_chat_template(tokenizer)
             except ValueError as err:
                 raise BadInputError(f"the chat template renders earlier messages anew: {err}") from err
-        if self.render([{"role": "user", "content": "x"}], [_PROBE]) == self.render([{"role": "user", "content": "x"}], None):
-            raise BadInputError("the chat template does not show the tools; give a chat_template that does")
 
-    def render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, more: bool = True) -> list[int]:
+    def render(self, messages: list[dict[str, Any]], tools: list[Any] | None, more: bool = True) -> list[int]:
         """Returns the token ids of messages, with the head of the next reply if ``more``."""
         ids: list[int] = self.tokenizer.apply_chat_template(
             messages,
@@ -126,6 +149,7 @@ class Local:
             {"role": "user", "content": "dummy"},
             {"role": "assistant", "content": "", "tool_calls": [call]},
         ]
+        results = [{**r, "content": plain(r["content"], self._special)} for r in results]
         before, after = self.render(head, None, more=False), self.render(head + results, None)
         ends = [i for i, t in enumerate(before) if t == self.tokenizer.eos_token_id]
         if ends:  # some templates write a line break after the end of a turn; the model does not
@@ -140,7 +164,7 @@ class Local:
         todo: list[tuple[int, Conversation, int]] = []
         for i, c in enumerate(conversations):
             if c.state is None:
-                ids = self.render(c.messages, c.tools or None)
+                ids = self.render(c.messages, self.tools or c.tools or None)
                 c.state = Tokens(ids, len(ids))
             elif c.unseen():
                 c.state.extend(self.suffix(c.unseen()), sampled=False)
@@ -173,7 +197,7 @@ class Local:
     def _reply(self, c: Conversation, ids: list[int], room: int) -> Reply:
         prefix = list(c.state.ids)
         c.state.extend(ids, sampled=True)
-        said = self._parse(self.tokenizer, ids, prefix=prefix, tools=c.tools)
+        said = self._parse(self.tokenizer, ids, prefix=prefix, tools=self.tools or c.tools)
         calls = []
         for i, asked in enumerate(said.get("tool_calls") or ()):
             function = asked.get("function") or asked
@@ -248,12 +272,6 @@ class Local:
                 torch.cuda.empty_cache()
             return None
         return [_until(row[:n], ends) for row, n in zip(out[:, width:].tolist(), rooms, strict=True)]
-
-
-_PROBE = {
-    "type": "function",
-    "function": {"name": "probe", "description": "p", "parameters": {"type": "object", "properties": {}, "required": []}},
-}
 
 
 def _until(ids: list[int], ends: list[int]) -> list[int]:

@@ -228,8 +228,7 @@ class _Episode:
 def _record(trace: Trace | None, checkpoint: str, episode: _Episode) -> None:
     """Keeps an episode's tokens in the trace: the counts, and the ids where they are known. Estimates are not kept."""
     chat = episode.chat
-    keep = getattr(trace, "tokens", None)
-    if keep is None or not chat.turns or chat.estimated:
+    if trace is None or not chat.turns or chat.estimated:
         return
     row: dict[str, Any] = {"episode": episode.result["episode"], "checkpoint": checkpoint}
     row |= {k: episode.result["tokens"][k] for k in ("prompt", "sampled", "shown")}
@@ -237,7 +236,7 @@ def _record(trace: Trace | None, checkpoint: str, episode: _Episode) -> None:
         ids, first = chat.state.ids, chat.state.prompt
         n = row["sampled"] + row["shown"]  # results that no reply followed are not of the completion
         row |= {"prompt_ids": ids[:first], "completion_ids": ids[first : first + n], "mask": chat.state.mask[:n]}
-    keep([row])
+    trace.tokens([row])
 
 
 def probe(

@@ -78,7 +78,7 @@ class ProveGymCallback(TrainerCallback):
 
     def _policy(self, name: str, model: Any = None, **how: Any) -> Any:
         """The model as a chat policy that sees what it sees in training."""
-        from provegym.policies import Local
+        from provegym.policies.chat import Local
 
         trainer, tokens = self._trainer, self.factory.tokens
         assert tokens is not None
@@ -204,17 +204,18 @@ class BreakCallback(ProveGymCallback):
 
     def _search(self, step: int) -> None:
         from provegym.breaker import Breaker
-        from provegym.policies import probe
+        from provegym.policies.chat import probe
 
         factory, config = self.factory, self.factory.config
         checkpoint = f"step-{step}"
-        assert config.split is not None and factory.curriculum is not None
+        split = config.split
+        assert factory.curriculum is not None and split is not None
 
         def work() -> Any:
             earlier = factory.state.get("causes", [])
             search = Breaker(
                 config.pack,
-                split=config.split,
+                split=split,
                 key=config.key + step,
                 checkpoint=checkpoint,
                 budget=self._budget,

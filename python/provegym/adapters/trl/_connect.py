@@ -10,6 +10,7 @@ from typing import Any
 
 from provegym.adapters.trl._environment import Environment, EnvironmentFactory
 from provegym.errors import BadInputError
+from provegym.policies._local import plain, special_tokens
 
 __all__ = ["Tokens", "attach"]
 
@@ -24,20 +25,13 @@ class Tokens:
         config = trainer.model.config
         config = config.get_text_config() if hasattr(config, "get_text_config") else config
         self._model = int(getattr(config, "max_position_embeddings", sys.maxsize))
-        # Of added tokens, those that are not marked special are matched in plain text all the same.
-        self._special = sorted({*self.tokenizer.all_special_tokens, *self.tokenizer.get_added_vocab()}, key=len, reverse=True)
+        self._special = special_tokens(self.tokenizer)
         self._empty: dict[str, int] = {}
         self.batch: tuple[Any, ...] | None = None
 
     def plain(self, result: str) -> str:
-        """Returns a JSON text in which nothing reads as a special token, which a tokenizer would take for the end of a turn.
-
-        Their first character is written as an escape: the JSON means the same.
-        """
-        for token in self._special:
-            if token in result:
-                result = result.replace(token, f"\\u{ord(token[0]):04x}{token[1:]}")
-        return result
+        """Returns the JSON text with nothing in it that reads as a special token."""
+        return plain(result, self._special)
 
     def turn(self, name: str, arguments: Mapping[str, Any], result: str) -> int:
         """How many tokens a call and its result are, as the template renders them; the model may have written more.

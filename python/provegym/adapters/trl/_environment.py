@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import warnings
@@ -370,13 +371,13 @@ class Environment:
                 "group": self._slot,
                 "iteration": factory.step,
             }
-            text, _ = self._env.reset(options={"task": self._task, "labels": labels})
+            instruction, _ = self._env.reset(options={"task": self._task, "labels": labels})
         except (HeldOutError, BadInputError, UnknownNameError):
             raise  # a mistake in the configuration, which every row would repeat
         except ProveGymError as err:
             return self._fail(str(err))
         self._over = False
-        text = self._lead(prompt) + text + self._offer()
+        text: str = self._lead(prompt) + instruction + self._offer()
         if factory.tokens is not None:
             self._left, room = factory.tokens.room(prompt, text, self._schemas())
             if self._left < 1:
@@ -426,21 +427,23 @@ class Environment:
         try:
             result, reward, terminated, truncated, info = self._env.step(action)
         except ProveGymError as err:
+            with contextlib.suppress(ProveGymError):
+                self._env.stop("invalid", why=str(err))
             return self._fail(str(err))
         self._made += 1
         tokens = self._factory.tokens
-        result = tokens.plain(result) if tokens is not None else str(result)
+        shown: str = result if tokens is None else tokens.plain(result)
         if terminated or truncated:
             self._over, self._end = True, {**info, "reward": reward}
-            return result
+            return shown
         if tokens is not None and self._left is not None:
-            n = tokens.turn(name, arguments, result)
+            n = tokens.turn(name, arguments, shown)
             if n > self._left:
                 self._env.stop("truncated", limit="tokens")
                 self._over, self._end = True, {"outcome": "truncated", "limit": "tokens", "calls": self._made}
                 return TOO_LONG.format(n=n, left=self._left)
             self._left -= n
-        return result
+        return shown
 
     def _finish(self) -> Ended:
         """Ends the rollout: one that the agent left without finishing is truncated, since only a finish can be scored."""

@@ -111,10 +111,11 @@ class ProveCallback(ProveGymCallback):
             done.append(self._look(args, name, step))
 
     def _look(self, args: Any, name: str, step: int) -> dict[str, Any]:
-        from provegym.policies import look
+        from provegym.policies.chat import look
 
         def work() -> Any:
             factory = self.factory
+            assert factory.trace is not None  # declare said so
             best = self._best and name in self._final and "best" in factory.state
             base, model = self._kept(args, "base"), self._kept(args, "best") if best else None
             trained = self._trainer.model if model is None else model

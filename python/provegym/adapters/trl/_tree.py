@@ -125,7 +125,7 @@ class TreeRollouts:
             leaf.chat.tools = Row(self._env._batch, leaf.row).tools
 
     def _policy(self, trainer: Any) -> Any:
-        from provegym.policies import Local
+        from provegym.policies.chat import Local
 
         return Local(
             trainer.accelerator.unwrap_model(trainer.model),
