@@ -143,7 +143,7 @@ class Env(gym.Env[Any, Any]):
         return self._batch.row(0), reward, terminated, truncated, end_info(outcome, limit, components, calls)
 
     def stop(self, outcome: str, *, limit: str | None = None, why: str = "") -> dict[str, Any]:
-        """Ends the running episode from outside, without a reward, and records it so; the next step is refused as after an end.
+        """Ends the running episode from outside, without a reward, and records it so; then a step is refused as after any end.
 
         Args:
             outcome: "truncated" by a limit that the trainer keeps, or "invalid" when the trainer's side failed.

@@ -44,10 +44,7 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("curriculum.at", {"slots": ["0", "7"]}),
     ("curriculum.advance", {"results": [{"item": "family=branch", "passes": 1, "episodes": 2, "lost": 0}]}),
     ("vec.stop", {"env": 0, "outcome": "truncated", "limit": "tokens", "why": ""}),
-    (
-        "trace.tokens",
-        {"rows": [{"episode": 1, "checkpoint": "c", "prompt": 1, "prompt_ids": [1], "completion_ids": [2], "mask": [1]}]},
-    ),
+    ("trace.tokens", {"rows": [{"episode": 1, "prompt": 1, "prompt_ids": [1], "completion_ids": [], "mask": []}]}),
     ("check.step", {"budget_ms": 1}),
     ("trace.query", {"path": "none.db", "what": "runs", "limit": 3}),
     ("close", {}),

@@ -143,10 +143,8 @@ def test_curriculum_and_break(split: Split) -> None:
 
 @pytest.mark.parametrize("mode", ["failures", "uniform"])
 def test_slots_of_a_curriculum(split: Split, mode: str) -> None:
-    with (
-        Curriculum("tooluse", split=split, key=1, mode=mode) as one,
-        Curriculum("tooluse", split=split, key=1, mode=mode) as two,
-    ):
+    one, two = (Curriculum("tooluse", split=split, key=1, mode=mode) for _ in range(2))
+    with one, two:
         version, draws = one.at(range(100))
         assert version == one.version == two.version and not [d for d in draws if f"/{HELD}" in d.task]
         assert len({d.task for d in draws}) > 90 and draws[7].group == draws[7].labels["slot"] == 7

@@ -30,12 +30,8 @@ def test_a_stopped_episode_is_over(env: Any, seed: int, asked: dict[str, Any], o
     env.step(nonsense(env))
     running = env.digest
     info = env.stop(**asked)
-    assert (
-        info["outcome"] == outcome
-        and info.get("limit", "") == limit
-        and not info["success"]
-        and not any(info["components"].values())
-    )
+    assert info["outcome"] == outcome and info.get("limit", "") == limit
+    assert not info["success"] and not any(info["components"].values())
     assert env.why == why and env.digest != running and env.episode_id is None
     with pytest.raises(StateError):
         env.step(nonsense(env))
