@@ -75,7 +75,7 @@ func (r *region) space() (breaker.Space, error) {
 	if s.Pack() != p {
 		return breaker.Space{}, badInput("the split is of pack %s, not of %s", s.Pack().Name, p.Name)
 	}
-	space, err := breaker.SpaceOf(p, r.Families, r.Dials, s.InTrain)
+	space, err := breaker.SpaceOf(p, r.Families, r.Dials, s)
 	if err == nil && s.Late() {
 		space.HeldOut = func(c breaker.Cell, seed uint64) bool {
 			t, err := space.Task(c, seed)

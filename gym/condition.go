@@ -19,6 +19,18 @@ type Dial struct {
 	Base   int      // index of the default level, which an id leaves out
 }
 
+// Nearest returns the allowed level that is nearest to the base, of two the easier; false if none is allowed.
+func (d *Dial) Nearest(allowed func(level int) bool) (int, bool) {
+	for off := range len(d.Levels) {
+		for _, l := range [2]int{d.Base - off, d.Base + off} {
+			if l >= 0 && l < len(d.Levels) && allowed(l) {
+				return l, true
+			}
+		}
+	}
+	return 0, false
+}
+
 // Value returns level as a number. It panics if the spelling is not one: a pack's own mistake.
 func (d *Dial) Value(level int) float64 {
 	v, err := strconv.ParseFloat(d.Levels[level], 64)

@@ -181,3 +181,16 @@ func TestCondition_ID_ordersSettings(t *testing.T) {
 		}
 	}
 }
+
+func TestDial_nearest(t *testing.T) {
+	d := Dial{Name: "d", Levels: []string{"0", "1", "2", "3", "4"}, Base: 2}
+	for _, c := range []struct {
+		allowed []int
+		want    int
+		ok      bool
+	}{{[]int{0, 2, 4}, 2, true}, {[]int{1, 3}, 1, true}, {[]int{0, 3}, 3, true}, {[]int{4}, 4, true}, {nil, 0, false}} {
+		if got, ok := d.Nearest(func(l int) bool { return slices.Contains(c.allowed, l) }); got != c.want || ok != c.ok {
+			t.Errorf("%v: %d, %v", c.allowed, got, ok)
+		}
+	}
+}

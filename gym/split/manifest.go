@@ -253,6 +253,16 @@ func (s *Split) Admit(mode gym.Mode, c gym.Condition, graph string, mechanisms [
 	return nil
 }
 
+// Level reports whether the train region's bounds on its dial allow a level.
+func (s *Split) Level(dial, level int) bool {
+	for _, b := range s.bounds {
+		if b.dial == dial && b.levels>>level&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // InTrain reports whether c lies in the train region: what Break and the curriculum may draw. Where the split is Late, it builds
 // tasks of c until one is left to training.
 func (s *Split) InTrain(c gym.Condition) bool {

@@ -12,7 +12,7 @@ import (
 type Sampler struct {
 	Pack     *gym.Pack
 	Families []string      // nil: all that the mode allows. A family named here that it does not allow at all is an error.
-	Presets  []string      // nil: the base settings
+	Presets  []string      // nil: the base settings; in training, where a split has bounds, the nearest that it allows
 	Dials    []gym.Setting // set last, over the presets
 	Split    gym.Split     // required by every mode but Free
 	Mode     gym.Mode
@@ -78,6 +78,7 @@ func (s *Sampler) presets() []string {
 func (s *Sampler) condition(family, preset string) (c gym.Condition, err error) {
 	if preset == "" {
 		c, err = s.Pack.Condition(family)
+		s.bound(&c)
 	} else {
 		c, err = s.Pack.Preset(family, preset)
 	}
@@ -87,6 +88,19 @@ func (s *Sampler) condition(family, preset string) (c gym.Condition, err error) 
 		}
 	}
 	return c, err
+}
+
+// bound moves dials whose base training may not see to the nearest level that it may.
+func (s *Sampler) bound(c *gym.Condition) {
+	split, ok := s.Split.(interface{ Level(dial, level int) bool })
+	if !ok || s.Mode != gym.Train {
+		return
+	}
+	for i := range s.Pack.Dials {
+		if l, ok := s.Pack.Dials[i].Nearest(func(level int) bool { return split.Level(i, level) }); ok {
+			c.Levels[i] = uint8(l)
+		}
+	}
 }
 
 func (s *Sampler) admit(c gym.Condition) error {

@@ -31,7 +31,7 @@ class Env(gym.Env[Any, Any]):
         pack: The pack, as in a task id.
         view: "text" or "structured".
         family: The family, or several to draw from; all that the mode allows if None.
-        dials: Settings by dial; the others stay at their base.
+        dials: Settings by dial; the others stay at their base, or in training at the nearest level that the split allows.
         preset: A named set of settings, or several to draw from.
         split: A ``Split``, its manifest, or the path of its file; every mode but free needs one.
         mode: "free", "train", "eval" or "test".

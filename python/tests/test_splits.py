@@ -194,3 +194,17 @@ def test_what_only_a_built_task_shows_is_held_out_too(held: dict[str, Any]) -> N
         except HeldOutError:
             refused += 1
     assert refused > 20, "the mechanism occurs, so that the test can fail"
+
+
+def test_training_region_without_the_base() -> None:
+    """An environment of a split that excludes a dial's base draws from the nearest settings, without being told which."""
+    bounds = {"page_size": ["5"], "extra_tools": ["0"], "slack": ["3"]}
+    split = Split.freeze({"pack": "tooluse", "families": {HELD: "test"}, "train_dials": bounds})
+    env = gym.make("provegym/ToolUse-v0", split=split, mode="train")
+    _, info = env.reset(seed=1)
+    assert info["task"].partition("?")[2].partition("#")[0] == "extra_tools=0&page_size=5&slack=3"
+    with Curriculum("tooluse", split=split, key=1, mode="uniform") as sampler:
+        for draw in sampler.ask(50):
+            assert "extra_tools=0" in draw.task and "page_size=5" in draw.task and "slack=3" in draw.task
+    with pytest.raises(HeldOutError):
+        gym.make("provegym/ToolUse-v0", split=split, mode="train", preset="L1")

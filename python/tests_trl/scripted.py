@@ -14,6 +14,7 @@ import torch
 import trl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from trl.chat_template_utils import add_response_schema
 
 import provegym
 from provegym import trace as traces
@@ -23,8 +24,8 @@ TEMPLATE = Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja"
 
 
 @cache
-def make_tokenizer() -> PreTrainedTokenizerFast:
-    """A byte-level BPE of 1,000 tokens with Qwen3's special tokens and chat template."""
+def make_tokenizer(tools: bool = False) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of 1,000 tokens with Qwen3's special tokens and chat template; it shows the tools only if asked to."""
     corpus = [json.dumps(provegym.pack(p)) for p in ("tooluse", "echo")] + [TEMPLATE.read_text()]
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -33,6 +34,9 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     bpe.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=1000, special_tokens=SPECIAL, initial_alphabet=alphabet))
     made = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|endoftext|>")
     made.chat_template = TEMPLATE.read_text()
+    add_response_schema(made)
+    if not tools:  # twenty tools are 3,000 tokens, which a test need not read again and again
+        made.chat_template = "{%- set tools = none %}" + TEMPLATE.with_name("qwen3_training.jinja").read_text()
     return made
 
 
@@ -55,7 +59,7 @@ def make_model() -> Qwen3ForCausalLM:
     )
 
 
-def call(name: str, **arguments: Any) -> str:
+def call(name: str, /, **arguments: Any) -> str:
     """A tool call as the model would write it."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 

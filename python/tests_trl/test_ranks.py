@@ -29,7 +29,7 @@ def test_two_ranks_agree(tmp_path: Path) -> None:
     for process in ranks:
         out, err = process.communicate(timeout=600)
         assert process.returncode == 0, err[-3000:]
-        told.append([json.loads(line) for line in out.splitlines() if line.startswith("{")])
+        told.append([json.loads(line) for line in out.splitlines() if line.startswith('{"')])
     a, b = ([t for t in lines if "step" in t] for lines in told)
     assert len(a) == len(b) == STEPS
     for one, other in zip(a, b, strict=True):

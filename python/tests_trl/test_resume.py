@@ -27,7 +27,7 @@ def start(folder: Path, resume: bool) -> subprocess.Popen[str]:
 def lines(process: subprocess.Popen[str]) -> Any:
     assert process.stdout is not None
     for line in process.stdout:
-        if line.startswith("{"):
+        if line.startswith('{"'):
             yield json.loads(line)
 
 

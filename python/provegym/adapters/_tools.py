@@ -51,7 +51,7 @@ def _method(name: str, description: str, schema: Mapping[str, Any], call: Call) 
     properties = sorted(schema["properties"].items(), key=lambda p: p[0] not in required)  # those with a default come last
     renamed = {_identifier(p): p for p, _ in properties}
 
-    def method(self: Any, **arguments: Any) -> str:
+    def method(self: Any, /, **arguments: Any) -> str:
         return call(self, name, {renamed.get(k, k): v for k, v in arguments.items()})
 
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
