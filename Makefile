@@ -51,10 +51,10 @@ $(TRL)/ready: python/requirements-trl.txt | host
 	@touch $@
 
 test-trl: build $(TRL)/ready ## the tests of the TRL adapter, with the real TRL on CPU
-	@PYTHONPATH=python $(TRL)/bin/python -m pytest -q python/tests_trl
+	@PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -m pytest -q python/tests_trl
 
 demo-trl: build $(TRL)/ready ## a language model from scratch: imitate, TRL's GRPO, prove; writes demo-trl-run/ (about twenty minutes)
-	@PYTHONPATH=python $(TRL)/bin/python -u python/examples/trl_demo.py --out demo-trl-run $(ARGS)
+	@PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -u python/examples/trl_demo.py --out demo-trl-run $(ARGS)
 
 check: build ## format, vet, staticcheck, ruff, mypy, import table, generated files
 	@$(PY) python/tools/check.py

@@ -23,6 +23,7 @@ def main(model: str, *options: str) -> None:
             num_generations=8,  # the members of a group get the same task
             max_completion_length=4096,  # all turns and results of an episode together
             max_steps=int(options[0]) if options else 200,
+            shuffle_dataset=False,  # slots have no order, and a resumed run then draws as an uninterrupted one
             logging_steps=1,
             report_to="none",
         ),

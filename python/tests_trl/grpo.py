@@ -38,6 +38,7 @@ def main(folder: Path, steps: int, resume: bool) -> None:
             max_completion_length=6000,
             max_steps=steps,
             save_steps=1,
+            shuffle_dataset=False,  # TRL forgets after a resume how it had shuffled later epochs
             use_cpu=True,
             bf16=False,
             report_to="none",

@@ -39,7 +39,7 @@ def finish(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 
 def played(folder: Path) -> list[tuple[Any, ...]]:
     rows = traces.query(folder / "runs" / "trace.db", "episodes")
-    return sorted((r["iteration"], r["slot"], r["task"], r["outcome"], bool(r["success"]), r["calls"], r["digest"])
+    return sorted((r.get("iteration", 0), r.get("slot", 0), r["task"], r["outcome"], bool(r["success"]), r["calls"], r["digest"])
                   for r in rows if r["outcome"] != "running")  # fmt: skip
 
 

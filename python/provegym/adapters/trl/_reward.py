@@ -21,7 +21,9 @@ MARK = "slot {}"
 def dataset(n: int | Sequence[str], *, system: str | None = None, mode: str | None = None, marked: bool = False) -> Dataset:
     """Returns the rows of a ``GRPOTrainer``: slots, which get their tasks when they are reset.
 
-    A generation batch takes ``generation_batch_size / num_generations`` different slots; give at least as many.
+    A generation batch takes ``generation_batch_size / num_generations`` different slots; give at least as many. Shuffling them
+    (``GRPOConfig(shuffle_dataset=True)``, the default) does nothing but make a resumed run differ from an uninterrupted one:
+    TRL forgets how it had shuffled later epochs.
 
     Args:
         n: How many slots, or the ids of tasks, one a row, which then are the rows' tasks for good.
