@@ -39,8 +39,8 @@ def finish(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 
 def played(folder: Path) -> list[tuple[Any, ...]]:
     rows = traces.query(folder / "runs" / "trace.db", "episodes")
-    return sorted((r.get("iteration", 0), r.get("slot", 0), r["task"], r["outcome"], bool(r["success"]), r["calls"], r["digest"])
-                  for r in rows if r["outcome"] != "running")  # fmt: skip
+    what = ("iteration", "slot", "task", "outcome", "success", "calls", "digest")
+    return sorted(tuple(str(r.get(k)) for k in what) for r in rows if r["outcome"] != "running")
 
 
 def test_killed_and_resumed_is_as_uninterrupted(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class ProveGymCallback(TrainerCallback):
             name=name,
             chat_template=trainer.chat_template,
             chat_template_kwargs=trainer.chat_template_kwargs,
-            max_new_tokens=trainer.max_completion_length,
+            max_new_tokens=int((trainer.generation_kwargs or {}).get("max_new_tokens", trainer.max_completion_length)),
             temperature=trainer.temperature,
             tools=self.factory.tools,
             **how,

@@ -210,15 +210,16 @@ class EnvironmentFactory:
             raise BadInputError("the trace is open already: add ProveCallback before the first episode")
         self._plan_hash = plan_hash
 
-    def ledger(self) -> list[str]:
-        """Returns the ids of the tasks that training and Break have drawn, as the stores of all ranks have them."""
+    def episodes(self) -> list[dict[str, Any]]:
+        """Returns what the stores of all ranks have of this run's folder, superseded episodes left out."""
         folder = Path(self._config.trace or "")
         if self._trace is not None:
             self._trace.flush()
-        return [
-            row["task"] for path in sorted(folder.glob("trace*.db")) for purpose in ("train", "break")
-            for row in traces.query(path, "episodes", purpose=purpose)
-        ]  # fmt: skip
+        return [row for path in sorted(folder.glob("trace*.db")) for row in traces.query(path, "episodes")]
+
+    def ledger(self) -> list[str]:
+        """Returns the ids of the tasks that training and Break have drawn."""
+        return [row["task"] for row in self.episodes() if row["purpose"] in ("train", "break")]
 
     # ------------------------------------------------------------------ what is kept
 

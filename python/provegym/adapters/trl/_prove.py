@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
+from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,8 @@ from provegym.adapters.trl._environment import write
 from provegym.errors import BadInputError
 
 __all__ = ["ProveCallback", "digest"]
+
+ARMS = ("base", "checkpoint")
 
 
 class ProveCallback(ProveGymCallback):
@@ -83,27 +86,37 @@ class ProveCallback(ProveGymCallback):
         """Looks at intervals."""
         step = state.global_step
         if self._every and step % self._every == 0:
-            look = self._look(args, "monitor", step)
-            rates = [r["checkpoint"]["rate"] for r in look["rows"] if r["checkpoint"]["rate"] is not None]
-            mean = statistics.fmean(rates) if rates else 0.0
-            base = [r["base"]["rate"] for r in look["rows"] if r["base"]["rate"] is not None]
-            history = self.factory.state.setdefault("monitor", [])
-            history.append({"step": step, "base": statistics.fmean(base) if base else None, "checkpoint": mean})
-            say(f"monitor look at step {step}: base {history[-1]['base']:.0%}, checkpoint {mean:.0%} (no verdict)")
-            if mean > self.factory.state.get("best", {"mean": -1})["mean"]:
-                self.factory.state["best"] = {"mean": mean, "step": step}
-                self._keep(args, "best")
+            self._monitor(args, step)
         for name, at in self._at.items():
             if at == step:
                 self._sealed(args, name, step)
         super().on_step_end(args, state, control, **kwargs)
 
+    def _monitor(self, args: Any, step: int) -> None:
+        """A look at the monitor block: it may choose the checkpoint and feeds nothing else."""
+        state = self.factory.state
+        look = self._look(args, "monitor", step)
+        trained = sum(r["purpose"] == "train" for r in self.factory.episodes())
+        state.setdefault("learning", []).append({"iteration": step, "episodes": trained, "look": look})
+        rates = {arm: [r[arm]["rate"] for r in look["rows"] if r[arm]["rate"] is not None] for arm in ("base", "checkpoint")}
+        mean = {arm: statistics.fmean(r) if r else 0.0 for arm, r in rates.items()}
+        say(f"monitor look at step {step}: base {mean['base']:.0%}, checkpoint {mean['checkpoint']:.0%} (no verdict)")
+        if self._best and mean["checkpoint"] > state.get("best", {"mean": -1})["mean"]:
+            state["best"] = {"mean": mean["checkpoint"], "step": step}
+            self._keep(args, f"best-{step}")
+
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Takes the looks at the end and writes the report."""
+        self.judge(args, state.global_step)
+
+    def judge(self, args: Any, step: int = 0) -> dict[str, Any]:
+        """Takes the looks at the end, writes the report and returns it. Without any training it is the base against itself."""
+        if not (state_folder(args) / "base").exists():
+            self._keep(args, "base")
         for name in self._final:
-            self._sealed(args, name, state.global_step)
-        if self.factory.rank == 0:
-            self.report(args)
+            self._sealed(args, name, step)
+        report: dict[str, Any] = self._first(lambda: self._report(args))
+        return report
 
     def _sealed(self, args: Any, name: str, step: int) -> None:
         done = self.factory.state.setdefault("looks", [])
@@ -116,8 +129,8 @@ class ProveCallback(ProveGymCallback):
         def work() -> Any:
             factory = self.factory
             assert factory.trace is not None  # declare said so
-            best = self._best and name in self._final and "best" in factory.state
-            base, model = self._kept(args, "base"), self._kept(args, "best") if best else None
+            best = factory.state["best"]["step"] if name in self._final and "best" in factory.state else None
+            base, model = self._kept(args, "base"), None if best is None else self._kept(args, f"best-{best}")
             trained = self._trainer.model if model is None else model
             slots = 2 * len(prove.tasks(self._plan, name, key=self._key))
             with progress_bar(slots, f"{name} look") as progress:
@@ -131,19 +144,32 @@ class ProveCallback(ProveGymCallback):
         found: dict[str, Any] = self._first(work)
         return found
 
-    def report(self, args: Any) -> dict[str, Any]:
-        """Writes report.json, report.md and report.html, prints the verdicts, and returns the report."""
-        made = prove.report(self._plan, self.factory.state["looks"])
+    def _report(self, args: Any) -> dict[str, Any]:
+        """Writes report.json, report.md and report.html, says the verdict, and returns the report."""
+        state, rows = self.factory.state, self.factory.episodes()
+        arms = {arm: [r for r in rows if r["purpose"] == "sealed" and r["arm"] == arm and r.get("success")] for arm in ARMS}
+        made = prove.report(
+            self._plan,
+            state["looks"],
+            learning=state.get("learning", []),
+            causes=[_cause(c) for c in state.get("causes", [])],
+            spent=Counter(r["purpose"] for r in rows),
+            hollow=[{"arm": arm, "passes": len(p), "hollow": sum(bool(r.get("audits")) for r in p)} for arm, p in arms.items()],
+        )
         out = Path(args.output_dir)
-        for name, text in (
-            ("report.json", json.dumps(made["report"], indent=2) + "\n"),
-            ("report.md", made["markdown"]),
-            ("report.html", made["html"]),
-        ):
-            write(out / name, text)
+        write(out / "report.json", json.dumps(made["report"], indent=2) + "\n")
+        write(out / "report.md", made["markdown"])
+        write(out / "report.html", made["html"])
         say(made["report"]["headline"]["sentence"])
         say(f"report: {out / 'report.html'}")
-        return made
+        report: dict[str, Any] = made["report"]
+        return report
+
+
+def _cause(c: Mapping[str, Any]) -> dict[str, Any]:
+    """A cause as the report shows it."""
+    q, factors = c["q"], " and ".join(f"{x['factor']} = {x['level']}" for x in c["settings"])
+    return {"name": c["id"], "factors": factors, "q": q["q"], "lo": q["lo"], "hi": q["hi"], "status": c["status"]}
 
 
 def digest(model: Any) -> str:
