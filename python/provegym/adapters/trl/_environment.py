@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -349,6 +350,7 @@ class Environment:
         self._over = True
         self._training = False
         self._made = 0  # calls
+        self._seconds = 0.0  # spent in reset and calls of this rollout
         self._left: int | None = None  # tokens for results
         self._slot = self._version = self._step = 0
         self._item = self._task = ""
@@ -356,6 +358,12 @@ class Environment:
 
     def reset(self, slot: int = 0, task: str | None = None, mode: str | None = None, prompt: Any = None, **columns: Any) -> str:
         """Starts the episode of a row of the dataset; returns what the agent reads."""
+        began = time.perf_counter()
+        text = self._begin(slot, task, mode, prompt)
+        self._seconds = time.perf_counter() - began
+        return text
+
+    def _begin(self, slot: int, task: str | None, mode: str | None, prompt: Any) -> str:
         factory = self._factory
         self._training = (mode or factory.config.mode) in ("train", "free")
         self._slot, self._version, self._step, self._item = int(slot), factory.version, factory.step, ""
@@ -421,8 +429,12 @@ class Environment:
         return "\n\nTools that work in this task: " + ", ".join(n for n in self._tool_names() if n in offered) + "."
 
     def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        if self._over:
-            return OVER
+        began = time.perf_counter()
+        result = OVER if self._over else self._play(name, arguments)
+        self._seconds += time.perf_counter() - began
+        return result
+
+    def _play(self, name: str, arguments: dict[str, Any]) -> str:
         assert self._env is not None
         action = json.dumps({"tool": name, "args": arguments})
         try:

@@ -73,6 +73,8 @@ def success(
         rollout = [e._rollout() for e in environments or ()]
     if log_metric is not None:
         _log(rollout, log_metric)
+        if environments:
+            log_metric("provegym/seconds", sum(e._seconds for e in environments))  # of the step, in the environments
         if environments and completions and not isinstance(completions[0], str):
             heard = [sum(m.get("role") == "tool" for m in c) for c in completions]
             dropped = [e._made > n for e, n in zip(environments, heard, strict=True)]
