@@ -41,7 +41,7 @@ Transcript = list[Message]
 PACK = "tooluse"
 FAMILIES = ("resolve-act", "branch", "refusal")
 EASY = "L0"
-EPISODES = 2400  # of the oracle, to learn from
+EPISODES = 4800  # of the oracle, to learn from
 
 # ------------------------------------------------------------------ transcripts
 
@@ -228,7 +228,6 @@ def model(
         num_hidden_layers=len(layers),
         layer_types=[{"c": "conv", "a": "full_attention"}[x] for x in layers],
         conv_L_cache=taps,
-        conv_bias=True,
         num_attention_heads=heads,
         num_key_value_heads=heads,
         max_position_embeddings=4096,
@@ -258,6 +257,8 @@ def start_as_copier(net: Lfm2ForCausalLM, sharp: float = 2.0, loud: float = 3.0,
         net: The model.
         sharp: How much more than usual attention prefers the best match.
         loud: How much more than usual attention writes.
+        scale: Standard deviation of the embeddings. Too small, and Adam's first steps, of the same size for all weights, wash
+            the structure away.
     """
     width = net.config.hidden_size
     for name, p in net.named_parameters():
@@ -265,26 +266,28 @@ def start_as_copier(net: Lfm2ForCausalLM, sharp: float = 2.0, loud: float = 3.0,
             adds = name.endswith(("out_proj.weight", "w2.weight"))  # to the residual stream
             torch.nn.init.normal_(p, std=scale if "embed" in name else scale * width**-0.5 if adds else width**-0.5)
     net.model.embedding_norm.weight.fill_(width**-0.5 / scale)
+    net.model.embed_tokens.weight[:, 0] = 3 * scale  # the same for all tokens: what opens the gates
     before = torch.eye(width)  # what the last convolution adds for the token before
     for layer in net.model.layers:
         if layer.is_attention_layer:
             attention = layer.self_attn
             attention.q_layernorm.weight.fill_(sharp)
             attention.k_layernorm.weight.fill_(sharp)
+            attention.q_proj.weight[:, 0] = 0
+            attention.v_proj.weight[:, 0] = 0
             attention.k_proj.weight.copy_(attention.q_proj.weight @ before.T)
             attention.out_proj.weight.copy_(attention.v_proj.weight.T * loud * scale)
         else:
             conv = layer.conv
-            conv.in_proj.weight[: 2 * width] *= 0.2  # the two gates begin open
-            conv.in_proj.bias[: 2 * width] = 1
-            conv.in_proj.bias[2 * width :] = 0
-            conv.conv.bias.zero_()
-            conv.out_proj.bias.zero_()
+            gates, values = conv.in_proj.weight[: 2 * width], conv.in_proj.weight[2 * width :]
+            gates *= 0.2
+            gates[:, 0] = 1 / 3
+            values[:, 0] = 0
             taps = conv.conv.weight  # (width, 1, taps); the last tap is the token itself
             delay = 1 + torch.arange(width) % (taps.shape[2] - 1)
             taps.zero_()
             taps[torch.arange(width), 0, taps.shape[2] - 1 - delay] = 1
-            before = (conv.out_proj.weight * (delay == 1)) @ conv.in_proj.weight[2 * width :]
+            before = (conv.out_proj.weight * (delay == 1)) @ values
             before *= width**0.5 / before.norm()
 
 
