@@ -74,12 +74,12 @@ def transcripts(task_ids: Sequence[str], agent: str = "oracle", **door: Any) -> 
     with tempfile.TemporaryDirectory() as folder:
         with provegym.Trace(folder, pack=PACK) as store:
             provegym.rollout(agent, task_ids, trace=store, **door)
-        played = {e["id"]: e["task"] for e in traces.query(folder, "episodes")}
+        played = {e["task"]: e["id"] for e in traces.query(folder, "episodes")}  # which ended in any order
         env = gym.make("provegym/ToolUse-v0", **door)
-        for episode, task in played.items():
+        for task in task_ids:
             instruction, _ = env.reset(options={"task": task})
             messages: Transcript = [{"role": "user", "content": instruction}]
-            for step in traces.query(folder, "steps", episode=episode):
+            for step in traces.query(folder, "steps", episode=played[task]):
                 call = json.loads(step["text"])
                 messages += [assistant(call), tool(call["tool"], env.step(step["text"])[0])]
             conversations.append([*messages, {"role": "assistant", "content": ""}])  # nothing is left to say
@@ -238,11 +238,11 @@ def model(
     )
     torch.manual_seed(seed)
     net = Lfm2ForCausalLM(config)
-    start_as_copier(net)
+    with torch.no_grad():
+        start_as_copier(net)
     return net
 
 
-@torch.no_grad()
 def start_as_copier(net: Lfm2ForCausalLM, sharp: float = 2.0, loud: float = 3.0, scale: float = 0.3) -> None:
     """Draws the weights such that attention begins as induction heads: it finds what followed the last time, and says that.
 
@@ -342,7 +342,6 @@ def sft(
 # ------------------------------------------------------------------ the tool loop
 
 
-@torch.no_grad()
 def evaluate(
     net: Lfm2ForCausalLM,
     tok: PreTrainedTokenizerFast,
