@@ -342,7 +342,7 @@ func (b *Box) execMessage(c Command, o execOptions, wall time.Duration, fds []in
 	}
 	if b.s.cgroups == nil || b.s.cgroups.memory == nil {
 		flags |= execPollMemory
-		data = uint64(b.spec.MemoryBytes) + 32<<20
+		data = 2*uint64(b.spec.MemoryBytes) + 128<<20 // a backstop: much of it may never be touched
 	}
 	if b.s.cgroups == nil || b.s.cgroups.pids == nil {
 		processes = uint64(b.spec.PidsMax) + 1 // and init

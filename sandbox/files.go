@@ -39,9 +39,9 @@ func onDisk(name string) (string, error) {
 	return "", &fs.PathError{Op: "open", Path: fmt.Sprintf("%.120q", name), Err: fmt.Errorf("%w: names are below /work, /tmp or /dev/shm", ErrInvalid)}
 }
 
-// withDir runs f with the root of the disk, as the box's own user where that matters: root's files could not be written by
-// commands, and root's rights are not needed. The thread has that user only meanwhile.
-func (b *Box) withDir(op, name string, f func(dir int, on string) error) error {
+// withDir runs f with the root of the disk; what creates files does so as the box's own user, since commands could not write
+// root's. The thread has that user only meanwhile.
+func (b *Box) withDir(op, name string, create bool, f func(dir int, on string) error) error {
 	on, err := onDisk(name)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (b *Box) withDir(op, name string, f func(dir int, on string) error) error {
 		return &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	defer unix.Close(dir)
-	if uid != os.Geteuid() {
+	if create && uid != os.Geteuid() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		unix.Setfsgid(uid)
@@ -95,7 +95,7 @@ func openBeneath(dir int, on string, flags uint64, mode uint32) (int, error) {
 // WriteFile creates or replaces a regular file, and the directories above it, with mode perm. It counts against DiskBytes and
 // DiskFiles. A link, fifo or directory of that name is an error.
 func (b *Box) WriteFile(name string, data []byte, perm fs.FileMode) error {
-	return b.withDir("write", name, func(dir int, on string) error {
+	return b.withDir("write", name, true, func(dir int, on string) error {
 		fd, err := openBeneath(dir, on, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_NOFOLLOW, uint32(perm.Perm()))
 		if err == unix.ENOENT {
 			if err = makeDirs(dir, path.Dir(on)); err == nil {
@@ -127,7 +127,7 @@ func (b *Box) WriteFile(name string, data []byte, perm fs.FileMode) error {
 }
 
 // Mkdir makes a directory and those above it; one that is there is no error.
-func (b *Box) Mkdir(name string) error { return b.withDir("mkdir", name, makeDirs) }
+func (b *Box) Mkdir(name string) error { return b.withDir("mkdir", name, true, makeDirs) }
 
 func makeDirs(dir int, on string) error {
 	if on == "." {
@@ -174,7 +174,7 @@ var ErrTooBig = errors.New("file is too big")
 // Errors: those of the file system as *fs.PathError (fs.ErrNotExist and so on); ErrTooBig; an error for whatever is not a
 // regular file or lies behind a link. It never blocks on what a command has put there.
 func (b *Box) ReadFile(name string, maxBytes int64) (data []byte, err error) {
-	err = b.withDir("read", name, func(dir int, on string) error {
+	err = b.withDir("read", name, false, func(dir int, on string) error {
 		fd, err := b.openToRead(dir, on, unix.O_NONBLOCK|unix.O_NOFOLLOW)
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ type Entry struct {
 // is ErrTooBig. Names may hold any byte but / and NUL. Commands that run meanwhile may move things: for a true picture walk
 // between commands.
 func (b *Box) Walk(name string, maxEntries int) (list []Entry, err error) {
-	err = b.withDir("walk", name, func(dir int, on string) error {
+	err = b.withDir("walk", name, false, func(dir int, on string) error {
 		return b.walk(dir, on, boxName(on), maxEntries, &list)
 	})
 	return list, err

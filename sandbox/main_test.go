@@ -1,29 +1,267 @@
 package sandbox
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	helper "provegym/sandbox/zygote"
+	"provegym/sandbox/zygote/compile"
 )
 
-func TestFirst(t *testing.T) {
-	s, err := Open(Options{})
+var long = flag.Bool("long", false, "run the leak test with 10,000 boxes instead of 300")
+
+// builtHelper is where TestMain puts a helper if the embedded one is missing or stale, as on a clean clone.
+var builtHelper string
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Args[0] == "attack":
+		runInside(os.Args[1:])
+	case os.Args[0] == "host" || len(os.Args) > 1 && os.Args[1] == "-as-host":
+		hostMain(os.Args)
+	}
+	flag.Parse()
+	if _, err := helper.Program(helper.HelperName(runtime.GOARCH)); err != nil {
+		dir, err2 := os.MkdirTemp("", "provegym-helper-")
+		if err2 == nil {
+			_, err2 = compile.Build(os.Getenv("CC"), runtime.GOARCH, "zygote", dir)
+		}
+		if err2 != nil {
+			fmt.Fprintf(os.Stderr, "%v\nand it cannot be built here: %v\n", err, err2)
+			os.Exit(1)
+		}
+		os.Chmod(dir, 0o755)
+		fmt.Printf("%v\nthis run uses one built just now\n", err)
+		builtHelper = filepath.Join(dir, helper.HelperName(runtime.GOARCH))
+		defer os.RemoveAll(dir)
+	}
+	code := m.Run()
+	if builtHelper != "" {
+		os.RemoveAll(filepath.Dir(builtHelper))
+	}
+	os.Exit(code)
+}
+
+// open gives a sandbox that is closed at the end of the test, after which nothing of it may be left.
+func open(t testing.TB, o Options) *Sandbox {
+	t.Helper()
+	if o.HelperPath == "" {
+		o.HelperPath = builtHelper
+	}
+	before := count()
+	s, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	t.Log(s.Capabilities())
-	b, err := s.NewBox(Spec{})
+	t.Cleanup(func() {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		before.compare(t)
+	})
+	return s
+}
+
+func newBox(t testing.TB, s *Sandbox, spec Spec) *Box {
+	t.Helper()
+	b, err := s.NewBox(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Ready(); err != nil {
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("close box: %v", err)
+		}
+	})
+	return b
+}
+
+func run(t testing.TB, b *Box, c Command) Result {
+	t.Helper()
+	end, err := b.Exec(context.Background(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][]string{{"id"}, {"sh", "-c", "ls -la / /work /tmp /dev /proc; cat /proc/mounts; pwd; echo hi > x; awk 'BEGIN{print 1}'; python3 -c 'print(2)'"}, {"cat", "x"}, {"nope"}} {
-		r, err := b.Exec(context.Background(), Command{Argv: c})
-		t.Logf("%v %v\n%s%s", &r, err, r.Stdout, r.Stderr)
+	return end
+}
+
+func sh(script string) Command { return Command{Argv: []string{"sh", "-c", script}} }
+
+// counts is what must not grow.
+type counts struct {
+	processes, zygotes, fds, goroutines, mounts, cgroups, dirs int
+}
+
+// count looks at this process and at the host.
+func count() counts {
+	c := counts{goroutines: runtime.NumGoroutine()}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	c.fds = len(fds)
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	c.mounts = bytes.Count(mounts, []byte("\n"))
+	for range processesOfBoxes() {
+		c.processes++
 	}
-	if err := b.Close(); err != nil {
+	c.cgroups = len(foldersOf(os.Getpid()))
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "provegym-box-*"))
+	c.dirs = len(dirs)
+	return c
+}
+
+// compare fails the test if anything is left. What dies asynchronously gets a second.
+func (before counts) compare(t testing.TB) {
+	t.Helper()
+	var now counts
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		now = count()
+		if now.processes <= before.processes && now.fds <= before.fds && now.goroutines <= before.goroutines && now.mounts <= before.mounts &&
+			now.cgroups <= before.cgroups && now.dirs <= before.dirs {
+			return
+		}
+	}
+	t.Errorf("left behind: before %+v, after %+v\n%v", before, now, processesOfBoxes())
+	buf := make([]byte, 1<<16)
+	t.Logf("%s", buf[:runtime.Stack(buf, true)])
+}
+
+// processesOfBoxes lists processes that live in a PID namespace whose zygote was started by this process: they are told by
+// their session leader's name and by the environment being empty… simply by the names that only we use.
+func processesOfBoxes() []string {
+	var list []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, f := range stats {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		name, uid, nspid := "", 0, 0
+		sc := bufio.NewScanner(bytes.NewReader(data))
+		for sc.Scan() {
+			k, v, _ := strings.Cut(sc.Text(), ":")
+			switch k {
+			case "Name":
+				name = strings.TrimSpace(v)
+			case "Uid":
+				uid, _ = strconv.Atoi(strings.Fields(v)[0])
+			case "NSpid":
+				nspid = len(strings.Fields(v))
+			}
+		}
+		if strings.HasPrefix(name, "provegym-") || uid >= defaultFirstUID && uid < defaultFirstUID+5000 || nspid >= ownDepth+2 {
+			list = append(list, filepath.Base(filepath.Dir(f))+" "+name)
+		}
+	}
+	return list
+}
+
+// ownDepth is how many PID namespaces this process is in: zygotes are one deeper, boxes two.
+var ownDepth = func() int {
+	data, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			return len(strings.Fields(rest))
+		}
+	}
+	return 1
+}()
+
+// foldersOf lists the cgroup folders of a process.
+func foldersOf(pid int) []string {
+	var list []string
+	filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), fmt.Sprintf("%s%d-", folderPrefix, pid)) {
+			list = append(list, path)
+		}
+		return nil
+	})
+	return list
+}
+
+// testProgram is this program in memory, to be run in boxes.
+func testProgram(t testing.TB) int {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
 		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("attack", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Write(fd, data); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// levels are those that this process can try: as it is, and lower ones.
+func levels(t testing.TB) []Level {
+	t.Helper()
+	o := Options{HelperPath: builtHelper}
+	s, err := Open(o)
+	if err != nil {
+		t.Skipf("NO SANDBOX AT ALL on this host, nothing was tested: %v", err)
+	}
+	best := s.Capabilities()
+	s.Close()
+	all := []Level{LevelFull, LevelDelegated, LevelNamespaces, LevelPlain}
+	list := []Level{best.Level}
+	for _, l := range all[slices.Index(all, best.Level)+1:] {
+		if l != LevelDelegated {
+			list = append(list, l)
+		}
+	}
+	t.Logf("RUNNING AS uid %d AT LEVELS %v (best here: %s; refused: %s)", os.Getuid(), list, best.Level, strings.Join(best.Refused, "; "))
+	return list
+}
+
+// asUser runs a test of this program again as a plain user without any cgroup of its own, and reports its lines as this test's.
+func asUser(t *testing.T, pattern string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("this run is a plain user's already")
+	}
+	dir, err := os.MkdirTemp("", "provegym-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Chmod(dir, 0o755)
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "sandbox.test")
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.v", "-test.run", pattern)
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("as uid 12345:\n%s", out)
+	if err != nil {
+		t.Errorf("as uid 12345: %v", err)
+	}
+	if bytes.Contains(out, []byte("no tests to run")) || !bytes.Contains(out, []byte("--- PASS")) && err == nil {
+		t.Error("nothing ran")
 	}
 }

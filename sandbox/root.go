@@ -143,8 +143,8 @@ func planRoot(dirs []string, trees bool, firstFDs int) (*rootPlan, error) {
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
 		p.op(opLink, 0, to, "dev/"+name)
 	}
-	p.file("/etc/passwd", "root:x:0:0:root:/:/bin/false\nagent:x:1000:1000:agent:/work:/bin/sh\n")
-	p.file("/etc/group", "root:x:0:\nagent:x:1000:\n")
+	p.file("/etc/passwd", "root:x:0:0:root:/:/bin/false\nagent:x:1000:1000:agent:/work:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n")
+	p.file("/etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n")
 	p.file("/etc/hosts", "127.0.0.1 localhost box\n::1 localhost\n")
 	p.file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
 	return p, nil

@@ -98,7 +98,7 @@ func baseFilter() []insn {
 		unix.SYS_LOOKUP_DCOOKIE, unix.SYS_REMAP_FILE_PAGES, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_IOPRIO_SET)
 	setRules(rules, deny, archDenied...)
 	setRules(rules, onlyIf(0, 0xffffffff), unix.SYS_PERSONALITY) // asking is fine
-	return compile(rules)
+	return assemble(rules)
 }
 
 // commandFilter is installed just before execve. Without a memory cgroup nobody sees the pages of a memfd; without a network
@@ -128,12 +128,12 @@ func commandFilter(memoryCgroup, netNamespace, ipcNamespace bool) []insn {
 		setRules(rules, deny, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
 			unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK)
 	}
-	return compile(rules)
+	return assemble(rules)
 }
 
-// compile makes a filter of rules by number; calls without a rule are allowed up to newestNr. A call by another architecture's
+// assemble makes a filter of rules by number; calls without a rule are allowed up to newestNr. A call by another architecture's
 // convention (i386, x32) does not exist.
-func compile(rules map[uint32][]insn) []insn {
+func assemble(rules map[uint32][]insn) []insn {
 	program := []insn{load(dataArch), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(noSuch), load(dataNr)}
 	var ranges []span // each holds up to the next one's first
 	next := uint32(0)

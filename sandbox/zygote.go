@@ -114,8 +114,8 @@ type zygote struct {
 	once  sync.Once
 }
 
-// allNamespaces is what boxes get.
-const allNamespaces = uint64(unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP)
+// allNamespaces is what zygote and boxes get. A command takes a cgroup namespace by itself, once it is in its cgroup.
+const allNamespaces = uint64(unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET)
 
 // startZygote runs the helper and waits until its zygote can make boxes.
 //

@@ -275,78 +275,105 @@ static long fields_of(const char *stat, i32 *parent, u64 *ticks) {
   return -EINVAL;
 }
 
+#define MOST_PIDS 1024
+
+// A family is what descends from init; orphans too, as init is their reaper.
+struct family {
+  i32 pid[MOST_PIDS]; // init first
+  int n;
+};
+
+// look_for_family goes once through all processes that proc shows and adds descendants. With stop they are stopped at once, so
+// that they can fork no more.
+static void look_for_family(int proc, struct family *f, int stop) {
+  char names[1024], text[1024], path[32];
+  long at = sys(openat, proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), got;
+  while (at >= 0 && (got = sys(getdents64, at, names, sizeof names)) > 0)
+    for (long i = 0; i < got;) {
+      struct dirent_ *d = (struct dirent_ *)(names + i);
+      i += d->len;
+      if (d->name[0] < '1' || d->name[0] > '9') continue;
+      i32 pid = (i32)parse_number(d->name), parent = 0;
+      u64 ticks;
+      put(put(path, d->name), "/stat");
+      if (read_at((int)at, path, text, sizeof text) <= 0 || fields_of(text, &parent, &ticks)) continue;
+      int known = 0, ours = 0;
+      for (int k = 0; k < f->n; k++) {
+        known |= f->pid[k] == pid;
+        ours |= f->pid[k] == parent;
+      }
+      if (ours && !known && f->n < MOST_PIDS) {
+        if (stop) sys(kill, pid, SIGSTOP);
+        f->pid[f->n++] = pid;
+      }
+    }
+  if (at >= 0) sys(close, at);
+}
+
+// add_process adds what one process uses.
+static void add_process(int proc, i32 pid, struct walk *w) {
+  char text[2048], path[32];
+  put(put_number(path, (u64)pid), "/status");
+  if (read_at(proc, path, text, sizeof text) > 0) {
+    const char *p;
+    if ((p = find(text, "RssAnon:"))) w->memory += parse_number(p) * 1024;
+    if ((p = find(text, "RssShmem:"))) w->memory += parse_number(p) * 1024;
+    if ((p = find(text, "VmPTE:"))) w->memory += parse_number(p) * 1024;
+  }
+  put(put_number(path, (u64)pid), "/stat");
+  i32 parent;
+  u64 ticks;
+  if (read_at(proc, path, text, sizeof text) > 0 && !fields_of(text, &parent, &ticks)) w->cpu_ns += ticks * 10000000ull;
+}
+
 // walk_processes sums the memory of the box's processes other than init, its SysV segments and its files, and their CPU time.
 // Pages shared by several processes count for each of them: an over-estimate, never an under-estimate.
 static struct walk walk_processes(int proc, int dir) {
   struct walk w = {0, 0};
-  char names[1024], text[2048], path[32];
-  long at = sys(openat, proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  long n;
-  while (at >= 0 && (n = sys(getdents64, at, names, sizeof names)) > 0)
-    for (long i = 0; i < n;) {
-      struct dirent_ *d = (struct dirent_ *)(names + i);
-      i += d->len;
-      if (d->name[0] < '1' || d->name[0] > '9' || (d->name[0] == '1' && !d->name[1])) continue;
-      put(put(path, d->name), "/status");
-      if (read_at((int)at, path, text, sizeof text) > 0) {
-        const char *p;
-        if ((p = find(text, "RssAnon:"))) w.memory += parse_number(p) * 1024;
-        if ((p = find(text, "RssShmem:"))) w.memory += parse_number(p) * 1024;
-        if ((p = find(text, "VmPTE:"))) w.memory += parse_number(p) * 1024;
-      }
-      put(put(path, d->name), "/stat");
-      i32 parent;
-      u64 ticks;
-      if (read_at((int)at, path, text, sizeof text) > 0 && !fields_of(text, &parent, &ticks)) w.cpu_ns += ticks * 10000000ull;
+  if (start.flags & START_PLAIN) {
+    struct family f;
+    f.n = 1;
+    f.pid[0] = (i32)sys(getpid);
+    for (int before = 0; before != f.n;) {
+      before = f.n;
+      look_for_family(old_proc, &f, 0);
     }
-  if (at >= 0) sys(close, at);
-  struct statfs_ fs;
-  if (dir >= 0 && !sys(fstatfs, dir, &fs)) w.memory += (fs.blocks - fs.bfree) * (u64)fs.bsize;
-  struct shm_info_ shm;
-  if (sys(shmctl, 0, SHM_INFO, &shm) >= 0) w.memory += shm.shm_rss * 4096;
+    for (int i = 1; i < f.n; i++) add_process(old_proc, f.pid[i], &w);
+  } else if (proc >= 0) {
+    char names[1024];
+    long at = sys(openat, proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
+    while (at >= 0 && (n = sys(getdents64, at, names, sizeof names)) > 0)
+      for (long i = 0; i < n;) {
+        struct dirent_ *d = (struct dirent_ *)(names + i);
+        i += d->len;
+        i32 pid = d->name[0] < '1' || d->name[0] > '9' ? 0 : (i32)parse_number(d->name);
+        if (pid > 1) add_process(proc, pid, &w);
+      }
+    if (at >= 0) sys(close, at);
+    struct statfs_ fs;
+    if (dir >= 0 && !sys(fstatfs, dir, &fs)) w.memory += (fs.blocks - fs.bfree) * (u64)fs.bsize;
+    struct shm_info_ shm;
+    if (sys(shmctl, 0, SHM_INFO, &shm) >= 0) w.memory += shm.shm_rss * 4096;
+  }
   struct rusage_ r;
   sys(getrusage, RUSAGE_CHILDREN, &r);
   w.cpu_ns += (u64)(r.user.s + r.system.s) * 1000000000ull + (u64)(r.user.us + r.system.us) * 1000;
   return w;
 }
 
-#define MOST_PIDS 1024
-// kill_descendants, where no namespace holds them: everything that descends from init is stopped, so that it can fork no more,
-// until a look at all processes finds nothing new; then it is killed. Orphans are ours, as init is a subreaper.
+// kill_descendants, where no namespace holds them: they are stopped until a look at all processes finds nothing new, then killed.
 static void kill_descendants(i32 self) {
-  i32 family[MOST_PIDS];
-  int n = 1, before;
-  family[0] = self;
-  char names[1024], text[1024], path[32];
-  do {
-    before = n;
-    long at = sys(openat, old_proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), got;
-    while (at >= 0 && (got = sys(getdents64, at, names, sizeof names)) > 0)
-      for (long i = 0; i < got;) {
-        struct dirent_ *d = (struct dirent_ *)(names + i);
-        i += d->len;
-        if (d->name[0] < '1' || d->name[0] > '9') continue;
-        i32 pid = (i32)parse_number(d->name), parent = 0;
-        u64 ticks;
-        put(put(path, d->name), "/stat");
-        if (read_at((int)at, path, text, sizeof text) <= 0 || fields_of(text, &parent, &ticks)) continue;
-        int known = 0, ours = 0;
-        for (int k = 0; k < n; k++) {
-          known |= family[k] == pid;
-          ours |= family[k] == parent;
-        }
-        if (ours && !known && n < MOST_PIDS) {
-          sys(kill, pid, SIGSTOP);
-          family[n++] = pid;
-        }
-      }
-    if (at >= 0) sys(close, at);
-  } while (n != before);
-  for (int k = n - 1; k > 0; k--) sys(kill, family[k], SIGKILL);
+  struct family f;
+  f.n = 1;
+  f.pid[0] = self;
+  for (int before = 0; before != f.n;) {
+    before = f.n;
+    look_for_family(old_proc, &f, 1);
+  }
+  for (int k = f.n - 1; k > 0; k--) sys(kill, f.pid[k], SIGKILL);
 }
 
-static void kill_all(struct slot *s) {
-  (void)s;
+static void kill_all(void) {
   if (start.box_ns & CLONE_NEWPID)
     sys(kill, -1, SIGKILL);
   else
@@ -418,7 +445,12 @@ static int become(struct job *j) {
   long r;
   for (u32 i = 0; i < e->cgroups; i++)
     if ((r = sys(write, j->fd[(u32)j->cgroups + i], "0", 1)) < 0) return child_failed(j, STEP_CGROUP, r);
+  // Only now, so that its root is the cgroup just entered, and the host's path to it is not shown.
+  if ((start.box_ns & CLONE_NEWUSER) && (r = sys(unshare, CLONE_NEWCGROUP))) return child_failed(j, STEP_CGROUP, r);
   sys(setsid);
+  // Without namespaces paths are the host's, and relative ones start in the box's directory.
+  if (!(start.box_ns & CLONE_NEWNS) && (r = sys(fchdir, j->slot->dir))) return child_failed(j, STEP_DIR, r);
+  if ((r = sys(chdir, j->dir))) return child_failed(j, STEP_DIR, r);
   // What is still needed moves above 2 first; 0, 1 and 2 may be in use by init's own descriptors.
   long program = -1, landlock = -1;
   i32 std[3];
@@ -431,10 +463,6 @@ static int become(struct job *j) {
     if ((r = sys(dup3, std[i], i, 0)) < 0) return child_failed(j, STEP_FDS, r);
   if (program >= 0 && (program = sys(dup3, program, 3, O_CLOEXEC)) < 0) return child_failed(j, STEP_FDS, program);
   if (landlock >= 0 && (landlock = sys(dup3, landlock, 4, O_CLOEXEC)) < 0) return child_failed(j, STEP_FDS, landlock);
-  if ((start.box_ns & CLONE_NEWNS) && *j->dir && (r = sys(chdir, j->dir))) return child_failed(j, STEP_DIR, r);
-  if (!(start.box_ns & CLONE_NEWNS)) { // paths are the host's; the working directory lies in the box's
-    if ((r = sys(fchdir, j->slot->dir)) || (*j->dir && (r = sys(chdir, j->dir)))) return child_failed(j, STEP_DIR, r);
-  }
   sys(close_range, 5, ~0u, 0);
   if (program < 0) sys(close, 3);
   if (landlock < 0) sys(close, 4);
@@ -563,14 +591,15 @@ static void serve_command(struct slot *s, long len, struct job *j, int n_fds, in
   s->status->step = STEP_NONE;
   struct rusage_ before, after;
   sys(getrusage, RUSAGE_CHILDREN, &before);
-  u64 cpu_before = j->cpu_file >= 0 ? cpu_time(j->fd[j->cpu_file]) : walk_processes(-1, -1).cpu_ns;
+  u64 cpu_before = j->cpu_file >= 0 ? cpu_time(j->fd[j->cpu_file])
+                                    : (u64)(before.user.s + before.system.s) * 1000000000ull + (u64)(before.user.us + before.system.us) * 1000;
   u64 began = now();
   long main_pid = clone_command(j);
   for (int i = 0; i < n_fds; i++)
     if (i != j->cpu_file) sys(close, j->fd[i]);
   int cpu_file = j->cpu_file >= 0 ? j->fd[j->cpu_file] : -1;
 
-  int polled = (e.flags & EXEC_POLL_MEMORY) != 0 || (e.cpu_ns && (cpu_file >= 0 || proc >= 0));
+  int polled = (e.flags & EXEC_POLL_MEMORY) != 0 || (e.cpu_ns && (cpu_file >= 0 || proc >= 0 || start.flags & START_PLAIN));
   u64 deadline = e.flags & EXEC_HOLD || !e.wall_ns ? ~0ull : began + e.wall_ns;
   int running = main_pid > 0, others = running;
   if (!running) {
@@ -620,7 +649,7 @@ static void serve_command(struct slot *s, long len, struct job *j, int n_fds, in
       r = receive(s->sock, &k, sizeof k, fds, &n);
       for (int i = 0; i < n; i++) sys(close, fds[i]);
       if (r <= 0) {
-        kill_all(s);
+        kill_all();
         quit(0);
       }
       if (k.kind == GO) deadline = now() + e.wall_ns;
@@ -633,7 +662,7 @@ static void serve_command(struct slot *s, long len, struct job *j, int n_fds, in
   }
   res.wall_ns = now() - began;
   while (others) {
-    kill_all(s);
+    kill_all();
     i32 status;
     long pid = sys(wait4, -1, &status, 0, NULL);
     while (pid > 0) {
