@@ -140,12 +140,7 @@ var attacks = []attack{
 	}},
 	{name: "outside_network"},
 	{name: "socket_families"},
-	{name: "unix_sockets_of_host", args: hostSockets, skip: func(c Capabilities) string {
-		if c.Level == LevelPlain && landlockABI() < 6 {
-			return "landlock confines abstract sockets from version 6 on"
-		}
-		return ""
-	}},
+	{name: "unix_sockets_of_host", args: hostSockets},
 	{name: "signal_others", args: ownPID, skip: needs("signals")},
 	{name: "kill_everything", want: []Reason{Exited, Signaled}, skip: needs("signals")},
 	{name: "starve_init", args: ownPID},

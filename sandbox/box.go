@@ -23,11 +23,13 @@ type Box struct {
 	leaf  *leaf     // nil: no cgroup
 	plain *plainBox // nil: in namespaces
 
-	busy   sync.Mutex    // held by who reads from conn
+	busy   sync.Mutex    // held while a command runs
+	recv   sync.Mutex    // held by who reads from conn
 	ready  chan struct{} // closed when init has reported, or never will
 	broken error         // why it never will; written before ready is closed
 
 	mu     sync.Mutex // protects what follows
+	armed  *running   // an interpreter that waits for its code
 	closed bool
 	timed  bool // our own timer had to end init
 	dir    int  // root of the box's disk, -1 before ready
@@ -124,20 +126,21 @@ func (b *Box) Ready() error {
 			return b.broken
 		default:
 		}
-		if b.busy.TryLock() {
-			_, err := b.await()
-			b.busy.Unlock()
-			if err != nil {
-				continue // b.broken tells
+		if b.recv.TryLock() {
+			select {
+			case <-b.ready: // since the look above; nothing is to be expected now
+			default:
+				b.await() // b.broken tells
 			}
-		} else { // a command runs, and whoever waits for its end receives READY first
+			b.recv.Unlock()
+		} else { // whoever reads receives READY first
 			<-b.ready
 		}
 	}
 }
 
 // await receives the next message but READY, which it keeps; before the box is ready it returns at READY, with nil. The
-// caller holds busy.
+// caller holds recv.
 func (b *Box) await() (*reply, error) {
 	r, err := b.conn.receive()
 	if err == nil && r.kind == kindFailed {
@@ -163,10 +166,10 @@ func (b *Box) await() (*reply, error) {
 	b.mu.Lock()
 	b.dir, b.pidfd = r.fds[0], r.fds[1]
 	b.uid = os.Geteuid()
-	if b.s.plan.slots {
-		b.uid = int(b.s.plan.uid + r.u32(4))
-	} else if b.plain != nil && b.plain.uid != 0 {
+	if b.plain != nil && b.plain.uid != 0 {
 		b.uid = int(b.plain.uid)
+	} else if b.s.plan.slots {
+		b.uid = int(b.s.plan.uid + r.u32(4))
 	}
 	closed := b.closed
 	b.mu.Unlock()
@@ -184,6 +187,9 @@ var errDied = errors.New("sandbox: the box died")
 //
 // Errors: ErrInvalid, ErrBusy, ErrClosed. All else is a Result, whose Reason tells the command's faults from the host's.
 func (b *Box) Exec(ctx context.Context, c Command) (Result, error) {
+	if b.s.options.Python != nil {
+		return Result{}, fmt.Errorf("%w: this sandbox is of a warm interpreter, and runs Python code only (ExecPython)", ErrUnsupported)
+	}
 	r, err := b.start(c, execOptions{})
 	if err != nil {
 		return Result{}, err
@@ -215,6 +221,7 @@ type running struct {
 	input          []byte
 	wall           time.Duration
 	before         usage
+	held           bool    // its time has not begun
 	failed         *Result // start failed
 }
 
@@ -233,7 +240,7 @@ func (b *Box) start(c Command, o execOptions) (*running, error) {
 		b.busy.Unlock()
 		return nil, ErrClosed
 	}
-	r := &running{b: b, wall: c.WallTimeout}
+	r := &running{b: b, wall: c.WallTimeout, held: o.hold}
 	def(&r.wall, b.spec.WallTimeout)
 	fds, err := r.pipes(c, o)
 	var m message
@@ -393,6 +400,11 @@ func (r *running) wait(ctx context.Context) Result {
 	if r.failed == nil {
 		go r.stdout.drain(b.spec)
 		go r.stderr.drain(b.spec)
+		if r.held {
+			var m message
+			m.u32(kindGo)
+			b.conn.send(m) // if the box is gone, await tells
+		}
 		if r.stdin != nil {
 			go feed(r.stdin, r.input)
 		}
@@ -408,9 +420,11 @@ func (r *running) wait(ctx context.Context) Result {
 	}
 	var reply *reply
 	var err error
+	b.recv.Lock()
 	for reply == nil && err == nil {
 		reply, err = b.await()
 	}
+	b.recv.Unlock()
 	if r.failed != nil && err == nil {
 		return *r.failed
 	}
@@ -555,9 +569,15 @@ func (b *Box) Close() error {
 		return nil
 	}
 	b.closed = true
+	armed := b.armed
+	b.armed = nil
 	b.mu.Unlock()
 	b.s.forget(b)
 	b.conn.close() // init sees the end and takes all others with it
+	if armed != nil {
+		armed.closeStreams()
+		b.busy.Unlock()
+	}
 	// A command that still runs must have left its cgroup before that can go.
 	idle := b.busy.TryLock()
 	if !idle {

@@ -166,6 +166,22 @@ func regular(fd int) error {
 	return nil
 }
 
+// descriptor reads from a descriptor that stays its owner's.
+type descriptor int
+
+func (d descriptor) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(d), p)
+		if err == unix.EINTR {
+			continue
+		}
+		if n == 0 && err == nil && len(p) > 0 {
+			err = io.EOF
+		}
+		return max(n, 0), err
+	}
+}
+
 // ErrTooBig is returned by ReadFile for a file of more than maxBytes.
 var ErrTooBig = errors.New("file is too big")
 
@@ -175,16 +191,15 @@ var ErrTooBig = errors.New("file is too big")
 // regular file or lies behind a link. It never blocks on what a command has put there.
 func (b *Box) ReadFile(name string, maxBytes int64) (data []byte, err error) {
 	err = b.withDir("read", name, false, func(dir int, on string) error {
-		fd, err := b.openToRead(dir, on, unix.O_NONBLOCK|unix.O_NOFOLLOW)
+		fd, done, err := b.openToRead(dir, on, unix.O_NONBLOCK|unix.O_NOFOLLOW)
 		if err != nil {
 			return err
 		}
-		f := os.NewFile(uintptr(fd), name)
-		defer f.Close()
+		defer done()
 		if err := regular(fd); err != nil {
 			return err
 		}
-		data, err = io.ReadAll(io.LimitReader(f, maxBytes+1))
+		data, err = io.ReadAll(io.LimitReader(descriptor(fd), maxBytes+1))
 		if err == nil && int64(len(data)) > maxBytes {
 			data, err = nil, fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxBytes)
 		}
@@ -194,30 +209,48 @@ func (b *Box) ReadFile(name string, maxBytes int64) (data []byte, err error) {
 }
 
 // openToRead opens a file or directory of the box even if its owner, the command, has taken away the owner's right to read it.
-// Then the mode is widened for the moment: only its change time tells.
-func (b *Box) openToRead(dir int, on string, flags uint64) (int, error) {
-	fd, err := openBeneath(dir, on, unix.O_RDONLY|flags, 0)
-	if err != unix.EACCES {
-		return fd, err
+// Then the mode is widened until done is called: only its change time tells afterwards.
+func (b *Box) openToRead(dir int, on string, flags uint64) (fd int, done func(), err error) {
+	fd, err = openBeneath(dir, on, unix.O_RDONLY|flags, 0)
+	if err == nil {
+		var st unix.Stat_t
+		if flags&unix.O_DIRECTORY == 0 || os.Geteuid() == 0 || unix.Fstat(fd, &st) == nil && st.Mode&0o100 != 0 {
+			return fd, func() { unix.Close(fd) }, nil
+		}
+		unix.Close(fd) // a directory that can be listed but not searched
+	} else if err != unix.EACCES {
+		return -1, nil, err
 	}
 	at, err := openBeneath(dir, on, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return -1, err
+		return -1, nil, err
 	}
-	defer unix.Close(at)
 	var st unix.Stat_t
-	if err := unix.Fstat(at, &st); err != nil {
-		return -1, err
-	}
-	if t := st.Mode & unix.S_IFMT; t != unix.S_IFREG && t != unix.S_IFDIR {
-		return -1, unix.EACCES
+	if err = unix.Fstat(at, &st); err == nil {
+		if t := st.Mode & unix.S_IFMT; t != unix.S_IFREG && t != unix.S_IFDIR {
+			err = unix.EACCES
+		}
 	}
 	self := fmt.Sprintf("/proc/self/fd/%d", at) // fchmod does not take O_PATH; this link leads to the descriptor's own file
-	if err := unix.Chmod(self, st.Mode&0o7777|0o700); err != nil {
-		return -1, err
+	if err == nil {
+		err = unix.Chmod(self, st.Mode&0o7777|0o700)
 	}
-	fd, err = openBeneath(dir, on, unix.O_RDONLY|flags, 0)
-	return fd, errors.Join(err, unix.Chmod(self, st.Mode&0o7777))
+	if err != nil {
+		unix.Close(at)
+		return -1, nil, err
+	}
+	done = func() {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		unix.Chmod(self, st.Mode&0o7777)
+		unix.Close(at)
+	}
+	if fd, err = openBeneath(dir, on, unix.O_RDONLY|flags, 0); err != nil {
+		done()
+		return -1, nil, err
+	}
+	return fd, done, nil
 }
 
 // Entry is one file, directory, link or other thing in a box.
@@ -247,11 +280,11 @@ func boxName(on string) string {
 }
 
 func (b *Box) walk(root int, on, name string, most int, list *[]Entry) error {
-	fd, err := b.openToRead(root, on, unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	fd, done, err := b.openToRead(root, on, unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer done()
 	var names []string
 	buf := make([]byte, 8<<10)
 	for {

@@ -150,6 +150,9 @@ func (s *Sandbox) climb() error {
 	}
 	slots = append(slots, false)
 	for _, plain := range []bool{false, true} {
+		if plain && o.Python != nil {
+			continue // the interpreter's loop needs namespaces
+		}
 		if plain && o.Level != "" && o.Level != LevelPlain || !plain && o.Level == LevelPlain {
 			continue
 		}
@@ -231,7 +234,7 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 	s.cgroups = cg
 	memory := cg != nil && cg.memory != nil
 	p := zygotePlan{plain: plain, slots: slots, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), ids: 1, boxes: s.options.MaxBoxes,
-		dirs: s.options.ReadOnlyDirs, trees: slots, warm: s.options.warm, warmLib: s.plan.warmLib, program: s.helper,
+		dirs: s.options.ReadOnlyDirs, trees: slots, warm: s.options.Python, warmLib: s.plan.warmLib, program: s.helper,
 		base: baseFilter(), command: commandFilter(memory, !plain, !plain)}
 	if slots {
 		p.uid, p.gid, p.ids = first, first, n
@@ -242,6 +245,9 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 	if cg != nil {
 		for _, c := range cg.controllers {
 			p.cgroupDirs = append(p.cgroupDirs, c.dir)
+			if slots && !plain { // so that the zygote can remove the leaves when this process has been killed
+				os.Chown(c.dir, int(first), -1)
+			}
 		}
 	}
 	fail := func(err error) error {
@@ -290,7 +296,7 @@ func (s *Sandbox) canary() (map[string]int, error) {
 		return nil, err
 	}
 	defer b.Close()
-	if s.options.warm != nil {
+	if s.options.Python != nil {
 		return s.warmCanary(b)
 	}
 	r, err := b.start(Command{Argv: []string{"canary"}, Env: []string{}}, execOptions{program: s.helper.fd})
@@ -398,7 +404,7 @@ func (s *Sandbox) grade(saw map[string]int) ([]Guarantee, error) {
 		}
 		add("files", files, how, needNS)
 		add("disk", PerProcess, "RLIMIT_FSIZE for each file", needNS)
-		add("network", Enforced, "seccomp: no sockets but unix ones", "")
+		add("network", Enforced, "seccomp: no sockets but pairs", "")
 		switch {
 		case landlockABI() >= 6:
 			add("signals", Enforced, "landlock scope", "")

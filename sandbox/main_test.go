@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"flag"
@@ -32,8 +31,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Args[0] == "attack":
 		runInside(os.Args[1:])
-	case os.Args[0] == "host" || len(os.Args) > 1 && os.Args[1] == "-as-host":
-		hostMain(os.Args)
+	case os.Args[0] == "host":
+		hostMain(os.Args[1], os.Args[2:])
 	}
 	flag.Parse()
 	if _, err := helper.Program(helper.HelperName(runtime.GOARCH)); err != nil {
@@ -105,7 +104,7 @@ func sh(script string) Command { return Command{Argv: []string{"sh", "-c", scrip
 
 // counts is what must not grow.
 type counts struct {
-	processes, zygotes, fds, goroutines, mounts, cgroups, dirs int
+	processes, fds, goroutines, mounts, cgroups, dirs int
 }
 
 // count looks at this process and at the host.
@@ -115,9 +114,7 @@ func count() counts {
 	c.fds = len(fds)
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	c.mounts = bytes.Count(mounts, []byte("\n"))
-	for range processesOfBoxes() {
-		c.processes++
-	}
+	c.processes = len(processesOfBoxes())
 	c.cgroups = len(foldersOf(os.Getpid()))
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "provegym-box-*"))
 	c.dirs = len(dirs)
@@ -140,46 +137,36 @@ func (before counts) compare(t testing.TB) {
 	t.Logf("%s", buf[:runtime.Stack(buf, true)])
 }
 
-// processesOfBoxes lists processes that live in a PID namespace whose zygote was started by this process: they are told by
-// their session leader's name and by the environment being empty… simply by the names that only we use.
+// processesOfBoxes lists zygotes and inits of this process, which carry its number in their names, what descends from them, and
+// whatever has its working directory in a box of the plain level.
 func processesOfBoxes() []string {
 	var list []string
-	stats, _ := filepath.Glob("/proc/[0-9]*/status")
+	stats, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, f := range stats {
-		data, err := os.ReadFile(f)
-		if err != nil {
+		name, err := os.ReadFile(f)
+		dir := filepath.Dir(f)
+		if err != nil || zombie(dir) {
 			continue
 		}
-		name, uid, nspid := "", 0, 0
-		sc := bufio.NewScanner(bytes.NewReader(data))
-		for sc.Scan() {
-			k, v, _ := strings.Cut(sc.Text(), ":")
-			switch k {
-			case "Name":
-				name = strings.TrimSpace(v)
-			case "Uid":
-				uid, _ = strconv.Atoi(strings.Fields(v)[0])
-			case "NSpid":
-				nspid = len(strings.Fields(v))
+		cwd, _ := os.Readlink(dir + "/cwd")
+		if strings.TrimSpace(string(name)) == fmt.Sprintf("pgym-%d", os.Getpid()) || strings.HasPrefix(cwd, filepath.Join(os.TempDir(), "provegym-box-")) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			for p := range family(pid) {
+				if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p)); err == nil && !zombie(fmt.Sprint("/proc/", p)) {
+					list = append(list, fmt.Sprint(p, " ", strings.TrimSpace(string(comm))))
+				}
 			}
 		}
-		if strings.HasPrefix(name, "provegym-") || uid >= defaultFirstUID && uid < defaultFirstUID+5000 || nspid >= ownDepth+2 {
-			list = append(list, filepath.Base(filepath.Dir(f))+" "+name)
-		}
 	}
-	return list
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
-// ownDepth is how many PID namespaces this process is in: zygotes are one deeper, boxes two.
-var ownDepth = func() int {
-	data, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			return len(strings.Fields(rest))
-		}
-	}
-	return 1
-}()
+// zombie says that a process is dead, and its parent (of a zygote: the host's init) has not yet taken notice.
+func zombie(dir string) bool {
+	stat, err := os.ReadFile(dir + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
 
 // foldersOf lists the cgroup folders of a process.
 func foldersOf(pid int) []string {

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	helper "provegym/sandbox/zygote"
-	"runtime"
 )
 
 // Options of a Sandbox. The zero value finds the best level that the host allows.
@@ -26,7 +26,8 @@ type Options struct {
 	FirstUID   uint32   // root only: boxes get host user ids from here on, one each; default 2000000000, used by nobody
 	HelperPath string   // a file to run as helper, for hosts whose policy grants rights by path; "" runs it from memory
 
-	warm *Python
+	// Python, if not nil, makes this a sandbox of warm interpreters: its boxes run Python code by ExecPython, and nothing else.
+	Python *Python
 }
 
 // MaxBoxes bounds Options.MaxBoxes.
@@ -66,6 +67,9 @@ func Open(o Options) (*Sandbox, error) {
 	if o.MaxBoxes < 0 || o.MaxBoxes > MaxBoxes {
 		p.add("MaxBoxes is %d; it must be 0 (1024) or 1 to %d", o.MaxBoxes, MaxBoxes)
 	}
+	if o.Python != nil {
+		o.Python = o.Python.check(&p)
+	}
 	required := parseRequirements(o.Require, &p)
 	if !o.Level.known() {
 		p.add("Level is %q; it must be empty, %q, %q, %q or %q", o.Level, LevelFull, LevelDelegated, LevelNamespaces, LevelPlain)
@@ -84,7 +88,7 @@ func Open(o Options) (*Sandbox, error) {
 		s.Close()
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if o.warm != nil {
+	if o.Python != nil {
 		if s.plan.warmLib, err = openProgram(helper.WarmName(runtime.GOARCH), ""); err != nil {
 			s.Close()
 			return nil, err

@@ -63,16 +63,13 @@ func withoutBits(i, bits uint32) []insn {
 	return []insn{argLow(i), jump(unix.BPF_JSET, bits, 0, 1), ret(denied), ret(retAllow)}
 }
 
-// socketRule allows the given families, and netlink for routing only.
-func socketRule(families ...uint32) []insn {
+// socketRule allows sockets that end in the network namespace, and netlink for routing only.
+func socketRule() []insn {
 	rule := []insn{argLow(0)}
-	for _, f := range families {
+	for _, f := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
 		rule = append(rule, jump(unix.BPF_JEQ, f, 0, 1), ret(retAllow))
 	}
-	if slices.Contains(families, unix.AF_INET) {
-		rule = append(rule, jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 3), argLow(2), jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 0, 1), ret(retAllow))
-	}
-	return append(rule, ret(denied))
+	return append(rule, jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 3), argLow(2), jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 0, 1), ret(retAllow), ret(denied))
 }
 
 const namespaceBits = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
@@ -102,7 +99,7 @@ func baseFilter() []insn {
 }
 
 // commandFilter is installed just before execve. Without a memory cgroup nobody sees the pages of a memfd; without a network
-// namespace there are no sockets but unix ones, and without an IPC namespace no System V objects and message queues.
+// namespace there are no sockets but pairs, and without an IPC namespace no System V objects and message queues.
 func commandFilter(memoryCgroup, netNamespace, ipcNamespace bool) []insn {
 	rules := map[uint32][]insn{}
 	setRules(rules, deny,
@@ -117,9 +114,9 @@ func commandFilter(memoryCgroup, netNamespace, ipcNamespace bool) []insn {
 	setRules(rules, append([]insn{argLow(0), jump(unix.BPF_JEQ, unix.PRIO_USER, 0, 1), ret(denied)}, onlyIf(1, 0)...), unix.SYS_SETPRIORITY)
 	setRules(rules, unless(1, unix.TIOCSTI, 0x541C /* TIOCLINUX */), unix.SYS_IOCTL)
 	if netNamespace {
-		setRules(rules, socketRule(unix.AF_UNIX, unix.AF_INET, unix.AF_INET6), unix.SYS_SOCKET)
-	} else {
-		setRules(rules, socketRule(unix.AF_UNIX), unix.SYS_SOCKET)
+		setRules(rules, socketRule(), unix.SYS_SOCKET)
+	} else { // landlock does not keep a command from sockets at paths that its user may connect to: an agent's, a container engine's
+		setRules(rules, deny, unix.SYS_SOCKET)
 	}
 	if !memoryCgroup {
 		setRules(rules, deny, unix.SYS_MEMFD_CREATE)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -14,8 +15,9 @@ import (
 	helper "provegym/sandbox/zygote"
 )
 
-// startPatience bounds how long the helper may take for its start; a loaded machine needs some 50 ms.
-const startPatience = 20 * time.Second
+// startPatience bounds how long the helper may take for its start (a loaded machine needs some 50 ms), and a warm interpreter
+// for its imports.
+const startPatience = 60 * time.Second
 
 // program is an executable that is at no path that others could change: a sealed file in memory.
 type program struct {
@@ -168,7 +170,7 @@ func startZygote(p *zygotePlan) (*zygote, error) {
 	}
 	var m message
 	m.u32(kindStart, wireVersion, flags, p.uid, p.gid, p.ids, uint32(p.boxes), uint32(root.n), uint32(len(root.ops)),
-		uint32(len(p.base)), uint32(len(p.command)), 0)
+		uint32(len(p.base)), uint32(len(p.command)), uint32(os.Getpid()))
 	m.u64(p.zygoteNS, p.boxNS)
 	m = append(m, root.ops...)
 	for _, filter := range [][]insn{p.base, p.command} {
@@ -191,10 +193,23 @@ func startZygote(p *zygotePlan) (*zygote, error) {
 		c.close()
 		return nil, &os.PathError{Op: "open", Path: "/dev/null", Err: err}
 	}
+	stderr, complaints := null, -1
+	if p.warm != nil { // an interpreter may have something to say when it does not start
+		if complaints, stderr, err = pipe(); err != nil {
+			unix.Close(theirs)
+			unix.Close(null)
+			c.close()
+			return nil, os.NewSyscallError("pipe", err)
+		}
+		defer unix.Close(complaints)
+	}
 	pid, err := syscall.ForkExec(p.program.path, []string{"provegym-helper"}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(theirs)}})
+		Dir: "/", Env: []string{}, Files: []uintptr{uintptr(null), uintptr(null), uintptr(stderr), uintptr(theirs)}})
 	unix.Close(null)
 	unix.Close(theirs)
+	if p.warm != nil {
+		unix.Close(stderr)
+	}
 	if err != nil {
 		c.close()
 		return nil, &os.PathError{Op: "exec", Path: p.program.path, Err: err}
@@ -212,6 +227,12 @@ func startZygote(p *zygotePlan) (*zygote, error) {
 	}
 	if err != nil {
 		z.close()
+		if p.warm != nil {
+			text := make([]byte, 2000)
+			if n, _ := unix.Read(complaints, text); n > 0 { // everybody who could write is dead
+				err = fmt.Errorf("%w; %s said: %s", err, p.warm.Executable, strings.TrimSpace(string(text[:n])))
+			}
+		}
 		return nil, err
 	}
 	c.file.SetDeadline(time.Time{})

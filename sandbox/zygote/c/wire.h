@@ -68,7 +68,7 @@ struct start {
   u32 boxes;                // most boxes at a time
   u32 ops, ops_bytes;
   u32 base_insns, command_insns;
-  u32 reserved;
+  u32 host_pid;
   u64 zygote_ns, box_ns;    // CLONE_NEW*
 };
 

@@ -381,20 +381,19 @@ static void kill_all(void) {
 }
 
 static long map_ids(struct slot *s) {
-  char line[64];
-  struct { const char *file; u32 id; } maps[2] = {{"self/gid_map", s->id}, {"self/uid_map", s->id}};
-  for (int attempt = 0;; attempt++) {
+  char map[64];
+  put(put_number(put(map, "1000 "), s->id), " 1");
+  struct { const char *file, *text; } writes[3] = {{"self/setgroups", "deny"}, {"self/gid_map", map}, {"self/uid_map", map}};
+  long r = 0;
+  for (int i = 0, attempt = 0; i < 3;) {
     // The id change of a sibling makes the shared address space undumpable for a moment, and /proc/self root's.
     sys(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
-    long r = write_file(old_proc, "self/setgroups", "deny");
-    if (r == -ENOENT) r = 0;
-    for (int i = 0; !r && i < 2; i++) {
-      char *end = put_number(put(line, "1000 "), maps[i].id);
-      put(end, " 1");
-      r = write_file(old_proc, maps[i].file, line);
-    }
-    if (r != -EACCES || attempt == 100) return r;
+    r = write_file(old_proc, writes[i].file, writes[i].text);
+    if (r == -EACCES && attempt++ < 100) continue;
+    if (r) break;
+    i++;
   }
+  return r;
 }
 
 static long loopback_up(void) {
@@ -754,23 +753,19 @@ static int init_main(void *p) {
 // ---- the zygote
 
 static void create_box(struct create *c, i32 sock, i32 dir) {
-  static u32 last;
   struct slot *s = NULL;
-  u32 at = last;
-  for (u32 i = 0; i < start.boxes && !s; i++) {
-    at = at + 1 < start.boxes ? at + 1 : 0;
+  u32 at = 0;
+  for (; at < start.boxes && !s; at++) // the first free one: memory stays as small as the boxes at a time are few
     if (!__atomic_load_n(&slots[at].tid, __ATOMIC_ACQUIRE)) s = &slots[at];
-  }
   if (!s) {
     fail(sock, STEP_SLOTS, -EAGAIN, start.boxes);
     return;
   }
-  last = at;
-  s->id = start.flags & START_SLOTS ? at + 1 : 0;
+  s->id = start.flags & START_SLOTS ? at : 0;
   s->sock = sock;
   s->dir = dir;
   s->create = *c;
-  s->status = &statuses[at];
+  s->status = &statuses[at - 1];
   long r = 0;
   if (start.flags & START_SLOTS) {
     // The box's user namespace is owned by, and maps, an id that no other box has: quotas by user are its own.
@@ -971,7 +966,9 @@ static void zygote_main(u8 *ops, i32 *fds, int n_fds, int mapped) {
     }
   }
   sys(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
-  sys(prctl, PR_SET_NAME, "provegym-zygote", 0, 0, 0);
+  char name[32];
+  put_number(put(name, "pgym-"), start.host_pid); // as ps shows zygote and inits; commands have their own names
+  sys(prctl, PR_SET_NAME, name, 0, 0, 0);
   sys(setsid);
   if ((old_proc = (i32)sys(openat, AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) {
     fail(ctl, STEP_ROOT, old_proc, 0);
