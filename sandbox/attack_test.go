@@ -17,13 +17,14 @@ import (
 
 // attack is one attempt by a hostile command and what must come of it.
 type attack struct {
-	name  string // of a function in insides, unless script is given
-	sh    string
-	spec  Spec
-	want  []Reason                                // any of them; nil: Exited with 0
-	args  func(t *testing.T) []string             // for the function
-	check func(t *testing.T, b *Box, end *Result) // what else must hold afterwards
-	skip  func(c Capabilities) string             // why it cannot be contained at this level: a documented gap
+	name   string
+	inside string // function in insides, "" the one of that name
+	sh     string
+	spec   Spec
+	want   []Reason                                // any of them; nil: Exited with 0
+	args   func(t *testing.T) []string             // for the function
+	check  func(t *testing.T, b *Box, end *Result) // what else must hold afterwards
+	skip   func(c Capabilities) string             // why it cannot be contained at this level: a documented gap
 }
 
 // notPlain are attacks on what level plain does not promise (Capabilities says so).
@@ -48,7 +49,7 @@ func needs(guarantee string) func(Capabilities) string {
 
 var (
 	ends   = []Reason{Exited, Signaled, Wall, CPU, Memory, Pids, Disk} // whatever, but it ends
-	short  = Spec{WallTimeout: 700 * time.Millisecond}
+	short  = Spec{WallTimeout: 400 * time.Millisecond}
 	timed  = []Reason{Wall}
 	bombs  = []Reason{Memory, Exited, Signaled, Wall} // memoryHeld wants Memory where it is enforced
 	small  = Spec{MemoryBytes: 96 << 20, WallTimeout: 20 * time.Second}
@@ -137,9 +138,11 @@ var attacks = []attack{
 		}
 		t.Cleanup(func() { l.Close() })
 		return []string{fmt.Sprint(l.Addr().(*net.TCPAddr).Port)}
-	}},
+	}, spec: Spec{Loopback: true}},
 	{name: "outside_network"},
+	{name: "outside_network_with_loopback", inside: "outside_network", spec: Spec{Loopback: true}},
 	{name: "socket_families"},
+	{name: "socket_families_with_loopback", inside: "socket_families", spec: Spec{Loopback: true}},
 	{name: "unix_sockets_of_host", args: hostSockets},
 	{name: "signal_others", args: ownPID, skip: needs("signals")},
 	{name: "kill_everything", want: []Reason{Exited, Signaled}, skip: needs("signals")},
@@ -315,7 +318,10 @@ func (a *attack) run(t *testing.T, s *Sandbox, program int) {
 	if a.sh != "" {
 		end = run(t, b, sh(a.sh))
 	} else {
-		argv := []string{"attack", a.name}
+		argv := []string{"attack", a.inside}
+		if a.inside == "" {
+			argv[1] = a.name
+		}
 		if c.Level == LevelPlain {
 			argv = append(argv, "-plain")
 		}

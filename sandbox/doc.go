@@ -26,10 +26,13 @@
 // stop or kill its init, to see another box, and to trick the host's reading of its files (links, devices, fifos, names).
 // Host and zygote are trusted, and so are the directories shown read-only. A box gets:
 //
-//   - its own user, PID, mount, network, IPC, UTS and cgroup namespaces; uid 1000 and no capability, no way to gain one;
+//   - its own user, PID, mount, network, IPC, UTS and cgroup namespaces; uid 1000 and no capability, no way to gain one. The
+//     network namespace of a box without loopback may have been an earlier box's: with no device up and no inet socket ever
+//     made in it, it holds nothing (RATIONALE.md);
 //   - a root of read-only directories (Options.ReadOnlyDirs), five harmless devices, a /proc of its own processes only, and one
 //     small file system in memory seen at /work, /tmp and /dev/shm, which is all that can be written;
-//   - no network, not even loopback unless asked for; sockets of the families unix, inet, inet6 and routing netlink only;
+//   - no network, not even loopback unless asked for; sockets of the families unix and routing netlink only, and with loopback
+//     inet and inet6;
 //   - no descriptor but 0, 1 and 2, and the environment that it is given;
 //   - two seccomp filters: what no program here needs (ptrace, bpf, io_uring, keys, modules, clocks, …) and what only our own
 //     init may do (mounts, namespaces, other processes' limits and scheduling);

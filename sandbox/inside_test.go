@@ -590,7 +590,7 @@ var insides = map[string]func(*inside){
 			in.refused(name, err, unix.EPERM)
 		}
 		_, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, 1)
-		in.refused("raw inet", err, unix.EPERM)
+		in.refused("raw inet", err, unix.EPERM, unix.EAFNOSUPPORT)
 		_, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
 		in.refused("netfilter netlink", err, unix.EPERM)
 	},

@@ -235,7 +235,7 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 	memory := cg != nil && cg.memory != nil
 	p := zygotePlan{plain: plain, slots: slots, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), ids: 1, boxes: s.options.MaxBoxes,
 		dirs: s.options.ReadOnlyDirs, trees: slots, warm: s.options.Python, warmLib: s.plan.warmLib, program: s.helper,
-		base: baseFilter(), command: commandFilter(memory, !plain, !plain)}
+		base: baseFilter(), command: commandFilter(memory, !plain, false), loopback: commandFilter(memory, !plain, !plain)}
 	if slots {
 		p.uid, p.gid, p.ids = first, first, n
 	}
@@ -291,7 +291,7 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 
 // canary runs the helper as a command and reads what it could see and do: errno by name of the attempt, 0 for success.
 func (s *Sandbox) canary() (map[string]int, error) {
-	b, err := s.NewBox(Spec{})
+	b, err := s.NewBox(Spec{Loopback: true}) // so that it may try to reach something
 	if err != nil {
 		return nil, err
 	}

@@ -63,11 +63,16 @@ func withoutBits(i, bits uint32) []insn {
 	return []insn{argLow(i), jump(unix.BPF_JSET, bits, 0, 1), ret(denied), ret(retAllow)}
 }
 
-// socketRule allows sockets that end in the network namespace, and netlink for routing only.
-func socketRule() []insn {
-	rule := []insn{argLow(0)}
-	for _, f := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
-		rule = append(rule, jump(unix.BPF_JEQ, f, 0, 1), ret(retAllow))
+// socketRule allows unix sockets, netlink for routing only, and with loopback inet ones. Without it those are said to be
+// unsupported, which programs take more calmly than a refusal.
+func socketRule(loopback bool) []insn {
+	inet := retErrno | uint32(unix.EAFNOSUPPORT)
+	if loopback {
+		inet = retAllow
+	}
+	rule := []insn{argLow(0), jump(unix.BPF_JEQ, unix.AF_UNIX, 0, 1), ret(retAllow)}
+	for _, f := range []uint32{unix.AF_INET, unix.AF_INET6} {
+		rule = append(rule, jump(unix.BPF_JEQ, f, 0, 1), ret(inet))
 	}
 	return append(rule, jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 3), argLow(2), jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 0, 1), ret(retAllow), ret(denied))
 }
@@ -98,9 +103,9 @@ func baseFilter() []insn {
 	return assemble(rules)
 }
 
-// commandFilter is installed just before execve. Without a memory cgroup nobody sees the pages of a memfd; without a network
-// namespace there are no sockets but pairs, and without an IPC namespace no System V objects and message queues.
-func commandFilter(memoryCgroup, netNamespace, ipcNamespace bool) []insn {
+// commandFilter is installed just before execve. Without a memory cgroup nobody sees the pages of a memfd; without namespaces
+// there are no sockets but pairs, no System V objects and no message queues; without loopback there are no inet sockets.
+func commandFilter(memoryCgroup, namespaces, loopback bool) []insn {
 	rules := map[uint32][]insn{}
 	setRules(rules, deny,
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
@@ -113,15 +118,15 @@ func commandFilter(memoryCgroup, netNamespace, ipcNamespace bool) []insn {
 	// Of a process or group, and that its own: init has the same user.
 	setRules(rules, append([]insn{argLow(0), jump(unix.BPF_JEQ, unix.PRIO_USER, 0, 1), ret(denied)}, onlyIf(1, 0)...), unix.SYS_SETPRIORITY)
 	setRules(rules, unless(1, unix.TIOCSTI, 0x541C /* TIOCLINUX */), unix.SYS_IOCTL)
-	if netNamespace {
-		setRules(rules, socketRule(), unix.SYS_SOCKET)
+	if namespaces {
+		setRules(rules, socketRule(loopback), unix.SYS_SOCKET)
 	} else { // landlock does not keep a command from sockets at paths that its user may connect to: an agent's, a container engine's
 		setRules(rules, deny, unix.SYS_SOCKET)
 	}
 	if !memoryCgroup {
 		setRules(rules, deny, unix.SYS_MEMFD_CREATE)
 	}
-	if !ipcNamespace {
+	if !namespaces {
 		setRules(rules, deny, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
 			unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK)
 	}

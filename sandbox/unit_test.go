@@ -208,7 +208,8 @@ func decide(t *testing.T, program []insn, arch, nr uint32, args ...uint64) uint3
 
 func TestFilters(t *testing.T) {
 	base, full, bare := baseFilter(), commandFilter(true, true, true), commandFilter(false, false, false)
-	for _, f := range [][]insn{base, full, bare} {
+	closed := commandFilter(true, true, false)
+	for _, f := range [][]insn{base, full, bare, closed} {
 		if len(f) > 1000 {
 			t.Errorf("%d instructions", len(f))
 		}
@@ -240,6 +241,8 @@ func TestFilters(t *testing.T) {
 		{"clone with a namespace", full, auditArch, unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | 17}, denied},
 		{"unix socket", full, auditArch, unix.SYS_SOCKET, []uint64{unix.AF_UNIX}, retAllow},
 		{"inet socket", full, auditArch, unix.SYS_SOCKET, []uint64{unix.AF_INET6}, retAllow},
+		{"inet socket without loopback", closed, auditArch, unix.SYS_SOCKET, []uint64{unix.AF_INET}, retErrno | uint32(unix.EAFNOSUPPORT)},
+		{"unix socket without loopback", closed, auditArch, unix.SYS_SOCKET, []uint64{unix.AF_UNIX}, retAllow},
 		{"vsock", full, auditArch, unix.SYS_SOCKET, []uint64{40}, denied},
 		{"route netlink", full, auditArch, unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, 3, 0}, retAllow},
 		{"audit netlink", full, auditArch, unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, 3, 9}, denied},

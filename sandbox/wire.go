@@ -212,9 +212,15 @@ func (c *conn) receive() (*reply, error) {
 	var oob [128]byte
 	var n, oobn, flags int
 	var err error
+	reset := false
 	rerr := c.raw.Read(func(fd uintptr) bool {
 		for {
 			n, oobn, flags, _, err = unix.Recvmsg(int(fd), buf[:], oob[:], unix.MSG_CMSG_CLOEXEC)
+			if err == unix.ECONNRESET && !reset {
+				// The other end went away with a message of ours unread. What it said before is still to be had, behind this error.
+				reset = true
+				continue
+			}
 			if err != unix.EINTR {
 				return err != unix.EAGAIN
 			}

@@ -99,7 +99,9 @@ type zygotePlan struct {
 	zygoteNS, boxNS  uint64
 	boxes            int
 	dirs             []string
-	base, command    []insn
+	base             []insn
+	command          []insn // of boxes without loopback
+	loopback         []insn // of boxes with it
 	cgroupDirs       []string
 	trees            bool
 	warm             *Python
@@ -170,10 +172,10 @@ func startZygote(p *zygotePlan) (*zygote, error) {
 	}
 	var m message
 	m.u32(kindStart, wireVersion, flags, p.uid, p.gid, p.ids, uint32(p.boxes), uint32(root.n), uint32(len(root.ops)),
-		uint32(len(p.base)), uint32(len(p.command)), uint32(os.Getpid()))
+		uint32(len(p.base)), uint32(len(p.command)), uint32(len(p.loopback)), uint32(os.Getpid()), 0)
 	m.u64(p.zygoteNS, p.boxNS)
 	m = append(m, root.ops...)
-	for _, filter := range [][]insn{p.base, p.command} {
+	for _, filter := range [][]insn{p.base, p.command, p.loopback} {
 		for _, i := range filter {
 			m = append(m, (*[8]byte)(unsafe.Pointer(&i))[:]...)
 		}

@@ -60,15 +60,16 @@ enum start_flags {
   START_WARM = 4,     // after READY the zygote executes argv (an interpreter that loads the helper as a library)
 };
 
-// struct start is followed by ops_bytes of operations, then the base filter, then the command filter (8 bytes an instruction).
+// struct start is followed by ops_bytes of operations, then the base filter, the command filter, and that of boxes with
+// loopback (8 bytes an instruction).
 struct start {
   u32 kind, version, flags;
   u32 uid, gid;             // of the host process, or the first of the range
   u32 ids;                  // length of the range
   u32 boxes;                // most boxes at a time
   u32 ops, ops_bytes;
-  u32 base_insns, command_insns;
-  u32 host_pid;
+  u32 base_insns, command_insns, loopback_insns;
+  u32 host_pid, reserved;
   u64 zygote_ns, box_ns;    // CLONE_NEW*
 };
 
@@ -95,7 +96,7 @@ struct ready {
 enum ready_flags { READY_NO_PROC = 1 };
 
 enum create_flags {
-  CREATE_LOOPBACK = 1,
+  CREATE_LOOPBACK = 1, // a fresh network namespace with loopback up, and commands may make inet sockets
 };
 
 struct create {

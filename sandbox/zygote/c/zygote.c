@@ -66,6 +66,8 @@ struct slot {
   i32 tid; // of init; the kernel clears it when init has left the address space
   u32 id;
   i32 sock, dir;
+  i32 net;          // the slot's network namespace, 0: none yet
+  volatile i32 clean; // init has seen everything in it die
   struct child_status *status;
   struct create create;
   u8 stack[24 * 1024] __attribute__((aligned(16)));
@@ -78,7 +80,7 @@ static struct start start;
 static struct slot *slots;
 static struct child_status *statuses;
 static i32 ctl, old_proc = -1, no_proc;
-static struct sock_fprog command_filter;
+static struct sock_fprog command_filter[2]; // without and with loopback
 static i32 cgroup_dirs[8], n_cgroup_dirs;
 #ifndef WARM
 static struct sock_fprog base_filter;
@@ -424,6 +426,18 @@ static long mount_disk(struct slot *s) {
   return sys(mount, "/tmp/tmp", "/tmp", NULL, MS_BIND, NULL);
 }
 
+// leave is init's orderly end: nothing of the box is alive when its slot, and with it the network namespace, is free again.
+static void __attribute__((noreturn)) leave(struct slot *s) {
+  long pid;
+  do {
+    kill_all();
+    do pid = sys(wait4, -1, NULL, start.box_ns & CLONE_NEWPID ? 0 : WNOHANG, NULL);
+    while (pid > 0);
+  } while (pid == 0);
+  s->clean = 1;
+  quit(0);
+}
+
 struct job { // of one EXEC; lies on init's stack
   struct slot *slot;
   struct exec *exec;
@@ -495,7 +509,7 @@ static int become(struct job *j) {
     sys(close, landlock);
   }
   default_signals();
-  if ((r = restrict_calls(&command_filter))) return child_failed(j, STEP_FILTER, r);
+  if ((r = restrict_calls(&command_filter[j->slot->create.flags & CREATE_LOOPBACK]))) return child_failed(j, STEP_FILTER, r);
 #ifdef WARM
   frame_jump(&home);
 #else
@@ -647,10 +661,7 @@ static void serve_command(struct slot *s, long len, struct job *j, int n_fds, in
       struct kill k;
       r = receive(s->sock, &k, sizeof k, fds, &n);
       for (int i = 0; i < n; i++) sys(close, fds[i]);
-      if (r <= 0) {
-        kill_all();
-        quit(0);
-      }
+      if (r <= 0) leave(s);
       if (k.kind == GO) deadline = now() + e.wall_ns;
       if (k.kind == KILL) {
         res.cause = CAUSE_KILLED;
@@ -747,7 +758,7 @@ static int init_main(void *p) {
     // KILL and GO that come when the command has just ended find nothing to do.
     if (kind != KILL && kind != GO) fail(s->sock, STEP_PROTOCOL, -EINVAL, kind);
   }
-  return 0;
+  leave(s);
 }
 
 // ---- the zygote
@@ -766,19 +777,36 @@ static void create_box(struct create *c, i32 sock, i32 dir) {
   s->dir = dir;
   s->create = *c;
   s->status = &statuses[at - 1];
+  u64 namespaces = start.box_ns;
   long r = 0;
-  if (start.flags & START_SLOTS) {
+  if (namespaces & CLONE_NEWNET && !(c->flags & CREATE_LOOPBACK)) {
+    // Making and unmaking a network namespace costs more than all else together. One in which loopback was never up, of which
+    // no box has the ownership, and in which no inet socket can be made holds nothing once its processes are dead, so a slot
+    // keeps its own.
+    namespaces &= ~(u64)CLONE_NEWNET;
+    if (s->net > 0 && s->clean) r = sys(setns, s->net, CLONE_NEWNET);
+    else {
+      if (s->net > 0) sys(close, s->net);
+      s->net = 0;
+      if (!(r = sys(unshare, CLONE_NEWNET)) && (r = sys(openat, old_proc, "self/ns/net", O_RDONLY | O_CLOEXEC)) > 0) {
+        s->net = (i32)r;
+        r = 0;
+      }
+    }
+    s->clean = 0;
+  }
+  if (!r && start.flags & START_SLOTS) {
     // The box's user namespace is owned by, and maps, an id that no other box has: quotas by user are its own.
     r = sys(setresgid, s->id, s->id, -1);
     if (!r) r = sys(setresuid, s->id, s->id, -1);
     sys(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
   }
   if (!r) {
-    u64 flags = CLONE_VM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD | start.box_ns;
+    u64 flags = CLONE_VM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD | namespaces;
     void *stack = spawn_stack(s->stack + sizeof s->stack, init_main, s);
     r = spawn_call(__NR_clone, CLONE_ARGS((long)flags, (long)stack, (long)&s->tid, (long)&s->tid));
   }
-  if (start.flags & START_SLOTS) {
+  if (start.flags & START_SLOTS) { // back again, whatever happened
     sys(setresuid, 0, 0, -1);
     sys(setresgid, 0, 0, -1);
     sys(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -824,6 +852,13 @@ static void serve(void) {
   clean_up();
 }
 
+static void set_command_filters(struct sock_filter *f) {
+  command_filter[0].len = (u16)start.command_insns;
+  command_filter[0].filter = f;
+  command_filter[1].len = (u16)start.loopback_insns;
+  command_filter[1].filter = f + start.command_insns;
+}
+
 static long alloc_slots(void) {
   long p = sys(mmap, 0, start.boxes * sizeof *slots, 3 /* READ|WRITE */, 0x4022 /* PRIVATE|ANONYMOUS|NORESERVE */, -1, 0);
   if (p < 0 && p > -4096) return p;
@@ -840,7 +875,7 @@ static long alloc_slots(void) {
 // file that holds struct start and the filter. It returns 0 when the host has gone, and 1 in each process that is forked for a
 // command, which then reads its code from standard input.
 __attribute__((visibility("default"))) int warm_serve(int control, int state) {
-  static struct sock_filter filter[1024];
+  static struct sock_filter filter[2048];
   struct state { struct start start; i32 no_proc, old_proc; } in;
   if (sys(pread64, state, &in, sizeof in, 0) != sizeof in) return -1;
   start = in.start;
@@ -848,9 +883,8 @@ __attribute__((visibility("default"))) int warm_serve(int control, int state) {
   old_proc = in.old_proc;
   ctl = control;
   long n = sys(pread64, state, filter, sizeof filter, sizeof in);
-  if (n != (long)start.command_insns * 8) return -1;
-  command_filter.len = (u16)start.command_insns;
-  command_filter.filter = filter;
+  if (n != 8 * ((long)start.command_insns + start.loopback_insns)) return -1;
+  set_command_filters(filter);
   sys(close, state);
   if (alloc_slots()) return -1;
   struct sigaction_ ignore = {(void *)1, 0, NULL, 0};
@@ -942,7 +976,8 @@ static int exec_warm(i32 library) {
   long state = sys(memfd_create, "warm", 0), r;
   if (state < 0) return fail(ctl, STEP_WARM, state, 0), 1;
   sys(write, state, &out, sizeof out);
-  sys(write, state, command_filter.filter, command_filter.len * 8);
+  sys(write, state, command_filter[0].filter, command_filter[0].len * 8);
+  sys(write, state, command_filter[1].filter, command_filter[1].len * 8);
   // 3 control, 4 library, 5 old /proc, 6 state; only these are inherited.
   i32 from[4] = {ctl, library, old_proc, (i32)state};
   for (int i = 0; i < 4; i++) from[i] = (i32)sys(fcntl, from[i], F_DUPFD_CLOEXEC, 20);
@@ -1058,7 +1093,7 @@ __attribute__((used)) void helper_main(word *stack) {
   if (len == 0) quit(0);
   if (len < (long)sizeof start) quit(1);
   memcpy(&start, message, sizeof start);
-  word rest = (word)start.ops_bytes + 8 * ((word)start.base_insns + start.command_insns);
+  word rest = (word)start.ops_bytes + 8 * ((word)start.base_insns + start.command_insns + start.loopback_insns);
   if (start.kind != START || start.version != WIRE_VERSION || (word)len != sizeof start + rest || start.boxes == 0) {
     fail(ctl, STEP_PROTOCOL, -EPROTO, start.version);
     quit(1);
@@ -1066,8 +1101,7 @@ __attribute__((used)) void helper_main(word *stack) {
   u8 *ops = message + sizeof start;
   base_filter.len = (u16)start.base_insns;
   base_filter.filter = (struct sock_filter *)(ops + start.ops_bytes);
-  command_filter.len = (u16)start.command_insns;
-  command_filter.filter = base_filter.filter + start.base_insns;
+  set_command_filters(base_filter.filter + start.base_insns);
 
   // Supplementary groups cannot be dropped any more once a map exists. A plain user may not drop them, and keeps them.
   sys(setgroups, 0, NULL);
