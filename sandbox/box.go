@@ -23,10 +23,11 @@ type Box struct {
 	leaf  *leaf     // nil: no cgroup
 	plain *plainBox // nil: in namespaces
 
-	busy   sync.Mutex    // held while a command runs
-	recv   sync.Mutex    // held by who reads from conn
-	ready  chan struct{} // closed when init has reported, or never will
-	broken error         // why it never will; written before ready is closed
+	busy    sync.Mutex    // held while a command runs
+	counted usage         // of the leaf, up to the last command's end; with busy
+	recv    sync.Mutex    // held by who reads from conn
+	ready   chan struct{} // closed when init has reported, or never will
+	broken  error         // why it never will; written before ready is closed
 
 	mu     sync.Mutex // protects what follows
 	armed  *running   // an interpreter that waits for its code
@@ -220,7 +221,6 @@ type running struct {
 	stdin          *os.File // still to be fed; nil: done
 	input          []byte
 	wall           time.Duration
-	before         usage
 	held           bool    // its time has not begun
 	failed         *Result // start failed
 }
@@ -415,9 +415,6 @@ func (r *running) wait(ctx context.Context) Result {
 			defer context.AfterFunc(ctx, func() { b.kill(Killed) })()
 		}
 	}
-	if b.leaf != nil {
-		r.before = b.leaf.usage()
-	}
 	var reply *reply
 	var err error
 	b.recv.Lock()
@@ -489,8 +486,9 @@ func (r *running) result(reply *reply, err error) Result {
 	}
 	if b.leaf != nil {
 		u := b.leaf.usage()
-		end.OOMKills = u.oomKills - r.before.oomKills
-		end.PidsRefused = u.pidsRefused - r.before.pidsRefused
+		end.OOMKills = u.oomKills - b.counted.oomKills
+		end.PidsRefused = u.pidsRefused - b.counted.pidsRefused
+		b.counted = u
 		if u.memoryPeak > 0 {
 			end.MemoryPeakBytes = u.memoryPeak
 		}

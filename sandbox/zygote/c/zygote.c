@@ -177,6 +177,7 @@ static long write_file(int dir, const char *path, const char *text) {
 
 static void keep_only(int first_closed) { sys(close_range, first_closed, ~0u, 0); }
 
+#ifndef WARM
 static void default_signals(void) {
   struct sigaction_ dfl = {NULL, 0, NULL, 0};
   u64 none = 0;
@@ -184,6 +185,7 @@ static void default_signals(void) {
     if (s != SIGKILL && s != SIGSTOP) sys(rt_sigaction, s, &dfl, NULL, SIGSET_BYTES);
   sys(rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGSET_BYTES);
 }
+#endif
 
 static long drop_capabilities(void) {
   struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -508,7 +510,8 @@ static int become(struct job *j) {
     if ((r = sys(landlock_restrict_self, landlock, 0))) return child_failed(j, STEP_DROP, r);
     sys(close, landlock);
   }
-  default_signals();
+  u64 none = 0; // handlers are the default since the helper's start, or an interpreter's own
+  sys(rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGSET_BYTES);
   if ((r = restrict_calls(&command_filter[j->slot->create.flags & CREATE_LOOPBACK]))) return child_failed(j, STEP_FILTER, r);
 #ifdef WARM
   frame_jump(&home);
