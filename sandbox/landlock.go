@@ -36,8 +36,27 @@ func landlockABI() int {
 
 var plainUIDs atomic.Uint32
 
+// plainPrefix begins the names of boxes' directories; pid and start time of the host process follow.
+const plainPrefix = "provegym-box-"
+
+// sweepPlain removes the directories that killed processes of this user have left.
+func sweepPlain() {
+	old, _ := filepath.Glob(filepath.Join(os.TempDir(), plainPrefix+"*"))
+	for _, dir := range old {
+		f := strings.Split(strings.TrimPrefix(filepath.Base(dir), plainPrefix), "-")
+		var st unix.Stat_t
+		pid, err := strconv.Atoi(f[0])
+		if err != nil || len(f) != 3 || startTime(pid) == f[1] || unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			continue
+		}
+		if os.Geteuid() == 0 || int(st.Uid) == os.Geteuid() {
+			(&plainBox{path: dir, work: -1, rules: -1}).close()
+		}
+	}
+}
+
 func newPlainBox(s *Sandbox) (*plainBox, error) {
-	path, err := os.MkdirTemp("", "provegym-box-")
+	path, err := os.MkdirTemp("", plainPrefix+strings.TrimPrefix(folderName(os.Getpid()), folderPrefix)+"-")
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: directory of the box: %w", err)
 	}
@@ -198,12 +217,13 @@ func (p *plainBox) close() error {
 		}
 	}
 	p.work, p.rules = -1, -1
-	// A command may have taken away its own rights on directories.
-	filepath.WalkDir(p.path, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && err == nil {
-			os.Chmod(path, 0o700) // WalkDir calls before it reads the directory
-		}
-		return nil
-	})
+	if os.Geteuid() != 0 { // a command may have taken away its own rights on directories, which root does not need
+		filepath.WalkDir(p.path, func(path string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() && err == nil {
+				os.Chmod(path, 0o700) // WalkDir calls before it reads the directory
+			}
+			return nil
+		})
+	}
 	return os.RemoveAll(p.path)
 }

@@ -261,6 +261,9 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 	if plain && landlockABI() == 0 && !slots {
 		return fail(errors.New("landlock is missing too (Linux 5.13 with it enabled): files of the user could not be kept from commands"))
 	}
+	if plain {
+		sweepPlain()
+	}
 	z, err := startZygote(&p)
 	if err != nil {
 		return fail(err)

@@ -35,7 +35,9 @@ func TestMain(m *testing.M) {
 		hostMain(os.Args[1], os.Args[2:])
 	}
 	flag.Parse()
-	if _, err := helper.Program(helper.HelperName(runtime.GOARCH)); err != nil {
+	if given := os.Getenv("PROVEGYM_TEST_HELPER"); given != "" { // a child of a run that has built one
+		builtHelper = given
+	} else if _, err := helper.Program(helper.HelperName(runtime.GOARCH)); err != nil {
 		dir, err2 := os.MkdirTemp("", "provegym-helper-")
 		if err2 == nil {
 			_, err2 = compile.Build(os.Getenv("CC"), runtime.GOARCH, "zygote", dir)
@@ -47,10 +49,12 @@ func TestMain(m *testing.M) {
 		os.Chmod(dir, 0o755)
 		fmt.Printf("%v\nthis run uses one built just now\n", err)
 		builtHelper = filepath.Join(dir, helper.HelperName(runtime.GOARCH))
-		defer os.RemoveAll(dir)
+	}
+	if builtHelper != "" {
+		warmPath = filepath.Join(filepath.Dir(builtHelper), helper.WarmName(runtime.GOARCH))
 	}
 	code := m.Run()
-	if builtHelper != "" {
+	if builtHelper != "" && os.Getenv("PROVEGYM_TEST_HELPER") == "" {
 		os.RemoveAll(filepath.Dir(builtHelper))
 	}
 	os.Exit(code)
@@ -116,7 +120,7 @@ func count() counts {
 	c.mounts = bytes.Count(mounts, []byte("\n"))
 	c.processes = len(processesOfBoxes())
 	c.cgroups = len(foldersOf(os.Getpid()))
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "provegym-box-*"))
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("%s%d-*", plainPrefix, os.Getpid())))
 	c.dirs = len(dirs)
 	return c
 }
@@ -149,7 +153,7 @@ func processesOfBoxes() []string {
 			continue
 		}
 		cwd, _ := os.Readlink(dir + "/cwd")
-		if strings.TrimSpace(string(name)) == fmt.Sprintf("pgym-%d", os.Getpid()) || strings.HasPrefix(cwd, filepath.Join(os.TempDir(), "provegym-box-")) {
+		if strings.TrimSpace(string(name)) == fmt.Sprintf("pgym-%d", os.Getpid()) || strings.HasPrefix(cwd, filepath.Join(os.TempDir(), fmt.Sprintf("%s%d-", plainPrefix, os.Getpid()))) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			for p := range family(pid) {
 				if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p)); err == nil && !zombie(fmt.Sprint("/proc/", p)) {
@@ -241,7 +245,7 @@ func asUser(t *testing.T, pattern string) {
 	}
 	cmd := exec.Command(program, "-test.v", "-test.run", pattern)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "PROVEGYM_TEST_HELPER=" + builtHelper}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	out, err := cmd.CombinedOutput()
 	t.Logf("as uid 12345:\n%s", out)

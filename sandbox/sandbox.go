@@ -57,6 +57,9 @@ type Sandbox struct {
 	closed bool
 }
 
+// warmPath, for tests, is the file to use as a warm interpreter's library; "" takes the embedded one.
+var warmPath string
+
 // Open finds out what this host can enforce, by running a canary in a box on each level from the top, and starts the zygote. It
 // takes some 20 ms, once a process.
 //
@@ -89,7 +92,7 @@ func Open(o Options) (*Sandbox, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	if o.Python != nil {
-		if s.plan.warmLib, err = openProgram(helper.WarmName(runtime.GOARCH), ""); err != nil {
+		if s.plan.warmLib, err = openProgram(helper.WarmName(runtime.GOARCH), warmPath); err != nil {
 			s.Close()
 			return nil, err
 		}

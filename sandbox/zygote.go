@@ -26,16 +26,16 @@ type program struct {
 	temp string // to be removed, where files in memory cannot be executed
 }
 
-// openProgram gives the helper (or its library), from path if it is not "".
+// openProgram gives the helper or its library. With a path, that file is what execve takes, since the host's policy may go by
+// paths; the canary, which landlock would keep from a file outside of the read-only directories, still runs from memory.
 func openProgram(name, path string) (*program, error) {
+	var data []byte
+	var err error
 	if path != "" {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return nil, &os.PathError{Op: "open", Path: path, Err: err}
-		}
-		return &program{fd: fd, path: path}, nil
+		data, err = os.ReadFile(path)
+	} else {
+		data, err = helper.Program(name)
 	}
-	data, err := helper.Program(name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,9 @@ func openProgram(name, path string) (*program, error) {
 		unix.Close(high)
 		return nil, fmt.Errorf("sandbox: helper in memory: %w", err)
 	}
-	return &program{fd: high, path: fmt.Sprintf("/proc/self/fd/%d", high)}, nil
+	p := &program{fd: high, path: path}
+	def(&p.path, fmt.Sprintf("/proc/self/fd/%d", high))
+	return p, nil
 }
 
 func tempProgram(name string, data []byte) (*program, error) {
