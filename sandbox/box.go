@@ -271,7 +271,7 @@ func (b *Box) start(c Command, o execOptions) (*running, error) {
 
 // keeps says that a descriptor belongs to the box and outlives a command.
 func (b *Box) keeps(fd int) bool {
-	return b.leaf != nil && slices.Contains(b.leaf.procs, fd) || b.plain != nil && fd == b.plain.rules
+	return b.leaf != nil && (fd == b.leaf.into || slices.Contains(b.leaf.procs, fd)) || b.plain != nil && fd == b.plain.rules
 }
 
 // pipes opens standard input, output and error, and gives the command's ends.
@@ -342,6 +342,10 @@ func (b *Box) execMessage(c Command, o execOptions, wall time.Duration, fds []in
 	processes := uint64(b.spec.PidsMax) + 16 // the cgroup is to be hit first, as it can tell
 	if b.leaf != nil {
 		procs = b.leaf.procs
+		if b.leaf.into >= 0 {
+			flags |= execIntoCgroup
+			fds = append(fds, b.leaf.into)
+		}
 		if fd := b.leaf.cpuFile(); fd >= 0 {
 			flags |= execCPUFile
 			fds = append(fds, fd)

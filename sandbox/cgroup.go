@@ -37,7 +37,7 @@ type cgroups struct {
 	next              atomic.Uint64
 	describe          string
 	swapFile          bool // v1: memory.memsw exists
-	fds               []int
+	zygote            int  // v2: the cgroup in which zygotes are born, open; else -1
 }
 
 // hierarchy is where a cgroup file system is mounted, and which of its folders is seen there (a container sees only its own).
@@ -102,7 +102,7 @@ func openCgroups(base string) (*cgroups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: cgroups: %w", err)
 	}
-	g := &cgroups{}
+	g := &cgroups{zygote: -1}
 	name := folderName(os.Getpid())
 	var why []string
 	if v2.mount != "" {
@@ -136,6 +136,15 @@ func openCgroups(base string) (*cgroups, error) {
 			why = []string{"no hierarchy with the controllers memory and pids is mounted"}
 		}
 		return nil, fmt.Errorf("sandbox: cgroups: %s", strings.Join(why, "; "))
+	}
+	if len(g.controllers) == 1 && g.controllers[0].v2 {
+		dir := g.controllers[0].dir
+		zyg := filepath.Join(dir, "zygote")
+		if unix.Mkdir(zyg, 0o755) == nil && unix.Chmod(filepath.Join(dir, "cgroup.procs"), 0o666) == nil {
+			if fd, err := unix.Open(zyg, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+				g.zygote = fd
+			}
+		}
 	}
 	if g.memory != nil && !g.memory.v2 {
 		_, err := os.Stat(filepath.Join(g.memory.dir, "memory.memsw.limit_in_bytes"))
@@ -276,13 +285,17 @@ func sweep(parent string) {
 
 func removeFolder(dir string) error {
 	leaves, _ := filepath.Glob(filepath.Join(dir, "box-*"))
-	for _, leaf := range leaves {
+	for _, leaf := range append(leaves, filepath.Join(dir, "zygote")) {
 		unix.Rmdir(leaf)
 	}
 	return unix.Rmdir(dir)
 }
 
 func (g *cgroups) close() {
+	if g.zygote >= 0 {
+		unix.Close(g.zygote)
+		g.zygote = -1
+	}
 	for _, c := range g.controllers {
 		// The last processes in it may be dead but not gone.
 		for wait := time.Millisecond; removeFolder(c.dir) == unix.EBUSY && wait < 500*time.Millisecond; wait *= 2 {
@@ -296,6 +309,7 @@ type leaf struct {
 	g     *cgroups
 	dirs  []string
 	procs []int // cgroup.procs of each, open for writing
+	into  int   // the leaf itself where there is only v2, so that commands can be born in it; else -1
 }
 
 func (c *controller) path(leaf string) string { return filepath.Join(c.dir, leaf) }
@@ -305,7 +319,7 @@ const cpuPeriod = 100_000
 
 func (g *cgroups) newLeaf(spec *Spec) (*leaf, error) {
 	name := fmt.Sprintf("box-%d", g.next.Add(1))
-	l := &leaf{g: g}
+	l := &leaf{g: g, into: -1}
 	for i := range g.controllers {
 		c := &g.controllers[i]
 		dir := c.path(name)
@@ -347,6 +361,13 @@ func (g *cgroups) newLeaf(spec *Spec) (*leaf, error) {
 		var fd int
 		if fd, err = unix.Open(filepath.Join(dir, "cgroup.procs"), unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
 			l.procs = append(l.procs, fd)
+		}
+	}
+	if err == nil && g.zygote >= 0 {
+		// The zygote's user must be allowed to write here. Nobody else can: moving needs the same right on what is above both
+		// the old and the new cgroup.
+		if err = unix.Chmod(filepath.Join(l.dirs[0], "cgroup.procs"), 0o666); err == nil {
+			l.into, err = unix.Open(l.dirs[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		}
 	}
 	if err != nil {
@@ -452,6 +473,10 @@ func (l *leaf) close() error {
 		unix.Close(fd)
 	}
 	l.procs = nil
+	if l.into >= 0 {
+		unix.Close(l.into)
+		l.into = -1
+	}
 	var last error
 	for _, dir := range l.dirs {
 		err := unix.Rmdir(dir)

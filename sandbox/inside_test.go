@@ -121,6 +121,14 @@ func fill(name string) (int64, error) {
 	}
 }
 
+var spins int
+
+func spin() {
+	for {
+		spins++
+	}
+}
+
 func forever() { time.Sleep(time.Hour) }
 
 // insides are the attacks by name.
@@ -180,24 +188,18 @@ var insides = map[string]func(*inside){
 		}
 		forever()
 	},
-	"cpu_burn": func(*inside) {
-		for {
-		}
-	},
+	"cpu_burn": func(*inside) { spin() },
 	"cpu_burn_many": func(*inside) {
 		for range 15 {
 			if pid, _ := fork(); pid == 0 {
-				for {
-				}
+				spin()
 			}
 		}
-		for {
-		}
+		spin()
 	},
 	"sigxcpu_ignored": func(*inside) {
 		signal.Ignore(syscall.SIGXCPU)
-		for {
-		}
+		spin()
 	},
 
 	// memory

@@ -234,7 +234,7 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 	s.cgroups = cg
 	memory := cg != nil && cg.memory != nil
 	p := zygotePlan{plain: plain, slots: slots, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), ids: 1, boxes: s.options.MaxBoxes,
-		dirs: s.options.ReadOnlyDirs, trees: slots, warm: s.options.Python, warmLib: s.plan.warmLib, program: s.helper,
+		dirs: s.options.ReadOnlyDirs, trees: slots, warm: s.options.Python, warmLib: s.plan.warmLib, program: s.helper, cgroup: -1,
 		base: baseFilter(), command: commandFilter(memory, !plain, false), loopback: commandFilter(memory, !plain, !plain)}
 	if slots {
 		p.uid, p.gid, p.ids = first, first, n
@@ -243,6 +243,7 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 		p.zygoteNS, p.boxNS = allNamespaces, allNamespaces
 	}
 	if cg != nil {
+		p.cgroup = cg.zygote
 		for _, c := range cg.controllers {
 			p.cgroupDirs = append(p.cgroupDirs, c.dir)
 			if slots && !plain { // so that the zygote can remove the leaves when this process has been killed

@@ -109,7 +109,7 @@ func TestWire_sameNumbers(t *testing.T) {
 		"RESULT": kindResult, "FAILED": kindFailed, "START_SLOTS": startSlots, "START_PLAIN": startPlain, "START_WARM": startWarm,
 		"OP_DIR": opDir, "OP_LINK": opLink, "OP_FILE": opFile, "OP_BIND": opBind, "OP_TREE": opTree, "OP_CGROUP_DIR": opCgroupDir, "OP_ARG": opArg,
 		"OP_ENV": opEnv, "READY_NO_PROC": readyNoProc, "CREATE_LOOPBACK": createLoopback, "EXEC_HOLD": execHold, "EXEC_PROGRAM": execProgram,
-		"EXEC_LANDLOCK": execLandlock, "EXEC_CPU_FILE": execCPUFile, "EXEC_POLL_MEMORY": execPollMemory, "CAUSE_ENDED": causeEnded,
+		"EXEC_LANDLOCK": execLandlock, "EXEC_INTO_CGROUP": execIntoCgroup, "EXEC_CPU_FILE": execCPUFile, "EXEC_POLL_MEMORY": execPollMemory, "CAUSE_ENDED": causeEnded,
 		"CAUSE_WALL": causeWall, "CAUSE_CPU": causeCPU, "CAUSE_MEMORY": causeMemory, "CAUSE_KILLED": causeKilled, "CAUSE_EXEC_FAILED": causeExecFailed,
 	}
 	nSteps := 0
@@ -391,6 +391,23 @@ func TestBox_cpuRate(t *testing.T) {
 	end := run(t, b, sh("while :; do :; done"))
 	if used := end.CPUUser + end.CPUSystem; end.Reason != Wall || used > 400*time.Millisecond {
 		t.Errorf("%v with %v of CPU, at most 0.1 of the time was allowed", &end, used)
+	}
+}
+
+// TestBox_bornInCgroup: with v2 alone a command is born in its cgroup. Without the way in by cgroup.procs it must be in it still.
+func TestBox_bornInCgroup(t *testing.T) {
+	levels(t)
+	s := open(t, Options{})
+	if s.cgroups == nil || s.cgroups.zygote < 0 {
+		t.Skip("the host's cgroups are not version 2 alone")
+	}
+	b := newBox(t, s, Spec{MemoryBytes: 8 << 20, DiskBytes: 64 << 20, WallTimeout: 30 * time.Second})
+	for _, fd := range b.leaf.procs {
+		unix.Close(fd)
+	}
+	b.leaf.procs = nil
+	if end := run(t, b, sh("head -c 60000000 /dev/zero > fill")); end.OOMKills == 0 {
+		t.Errorf("no OOM kill in its cgroup: %v, peak %d", &end, end.MemoryPeakBytes)
 	}
 }
 

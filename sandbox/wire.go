@@ -55,8 +55,9 @@ const ( // enum exec_flags
 	execHold       = 1
 	execProgram    = 2
 	execLandlock   = 4
-	execCPUFile    = 8
-	execPollMemory = 16
+	execIntoCgroup = 8
+	execCPUFile    = 16
+	execPollMemory = 32
 )
 
 const ( // enum cause

@@ -105,6 +105,7 @@ type zygotePlan struct {
 	command          []insn // of boxes without loopback
 	loopback         []insn // of boxes with it
 	cgroupDirs       []string
+	cgroup           int // v2: to start in; else -1
 	trees            bool
 	warm             *Python
 	warmLib, program *program
@@ -207,8 +208,12 @@ func startZygote(p *zygotePlan) (*zygote, error) {
 		}
 		defer unix.Close(complaints)
 	}
+	attr := &syscall.SysProcAttr{}
+	if p.cgroup >= 0 {
+		attr.UseCgroupFD, attr.CgroupFD = true, p.cgroup
+	}
 	pid, err := syscall.ForkExec(p.program.path, []string{"provegym-helper"}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []uintptr{uintptr(null), uintptr(null), uintptr(stderr), uintptr(theirs)}})
+		Dir: "/", Env: []string{}, Files: []uintptr{uintptr(null), uintptr(null), uintptr(stderr), uintptr(theirs)}, Sys: attr})
 	unix.Close(null)
 	unix.Close(theirs)
 	if p.warm != nil {

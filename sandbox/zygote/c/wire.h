@@ -109,8 +109,9 @@ enum exec_flags {
   EXEC_HOLD = 1,         // start, but count the time limit from GO
   EXEC_PROGRAM = 2,      // the next descriptor is the program; argv[0] is only its name
   EXEC_LANDLOCK = 4,     // the next descriptor is a landlock ruleset
-  EXEC_CPU_FILE = 8,     // the next descriptor is cpuacct.usage or cpu.stat
-  EXEC_POLL_MEMORY = 16, // sum up memory every tick
+  EXEC_INTO_CGROUP = 8,  // the next descriptor is a v2 cgroup to be born in; if that fails, the cgroup.procs files are used
+  EXEC_CPU_FILE = 16,    // the next descriptor is cpuacct.usage or cpu.stat
+  EXEC_POLL_MEMORY = 32, // sum up memory every tick
 };
 
 // struct exec is followed by argc + envc strings, then the working directory, then the search path, each with its NUL.

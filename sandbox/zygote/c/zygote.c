@@ -445,7 +445,7 @@ struct job { // of one EXEC; lies on init's stack
   struct exec *exec;
   char **argv, **envp, *dir, *path;
   i32 fd[FDS_MAX];
-  int program, landlock, cpu_file, cgroups; // positions in fd, -1: none
+  int program, landlock, into, cpu_file, cgroups; // positions in fd, -1: none
 };
 
 static int child_failed(struct job *j, u32 step, long err) {
@@ -559,6 +559,23 @@ static long clone_command(struct job *j) {
 #else
   struct slot *s = j->slot;
   void *stack = spawn_stack(s->child_stack + sizeof s->child_stack, become_main, j);
+  if (j->into >= 0) {
+    struct clone_args a;
+    memset(&a, 0, sizeof a);
+    a.flags = CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP;
+    a.exit_signal = SIGCHLD;
+    a.stack = (u64)s->child_stack;
+    a.stack_size = (u64)((u8 *)stack - s->child_stack);
+    a.cgroup = (u64)j->fd[j->into];
+    // Birth in the cgroup spares the move, which waits for every fork in flight on the host. Where it is not allowed (an old
+    // kernel, a container's filter), the command moves by itself.
+    u32 moves = j->exec->cgroups;
+    j->exec->cgroups = 0;
+    long pid = spawn_call(__NR_clone3, (long)&a, sizeof a, 0, 0, 0);
+    if (pid >= 0) return pid;
+    j->exec->cgroups = moves;
+    stack = spawn_stack(s->child_stack + sizeof s->child_stack, become_main, j);
+  }
   return spawn_call(__NR_clone, CLONE_ARGS(CLONE_VM | CLONE_VFORK | SIGCHLD, (long)stack, 0, 0));
 #endif
 }
@@ -586,6 +603,7 @@ static long parse_exec(struct slot *s, struct job *j, long len, int n_fds, char 
   int next = 3;
   j->program = e->flags & EXEC_PROGRAM ? next++ : -1;
   j->landlock = e->flags & EXEC_LANDLOCK ? next++ : -1;
+  j->into = e->flags & EXEC_INTO_CGROUP ? next++ : -1;
   j->cpu_file = e->flags & EXEC_CPU_FILE ? next++ : -1;
   j->cgroups = next;
   return (u32)n_fds == (u32)next + e->cgroups ? 0 : -EINVAL;
