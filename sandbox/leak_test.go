@@ -20,7 +20,7 @@ var seed = flag.Uint64("seed", 1, "of the tests with randomness")
 //
 //	rerun: go test ./sandbox -run TestLeak_mixedBoxes -seed N
 func TestLeak_mixedBoxes(t *testing.T) {
-	n := 300
+	n := 120
 	if *long {
 		n = 10_000
 	}

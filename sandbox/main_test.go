@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 	"provegym/sandbox/zygote/compile"
 )
 
-var long = flag.Bool("long", false, "run the leak test with 10,000 boxes instead of 300")
+var long = flag.Bool("long", false, "run the leak test with 10,000 boxes instead of 120")
 
 // builtHelper is where TestMain puts a helper if the embedded one is missing or stale, as on a clean clone.
 var builtHelper string
@@ -202,16 +203,22 @@ func testProgram(t testing.TB) int {
 	return fd
 }
 
+// best is found once: a look costs a zygote and a box.
+var best = sync.OnceValues(func() (Capabilities, error) {
+	s, err := Open(Options{HelperPath: builtHelper})
+	if err != nil {
+		return Capabilities{}, err
+	}
+	return s.Capabilities(), s.Close()
+})
+
 // levels are those that this process can try: as it is, and lower ones.
 func levels(t testing.TB) []Level {
 	t.Helper()
-	o := Options{HelperPath: builtHelper}
-	s, err := Open(o)
+	best, err := best()
 	if err != nil {
 		t.Skipf("NO SANDBOX AT ALL on this host, nothing was tested: %v", err)
 	}
-	best := s.Capabilities()
-	s.Close()
 	all := []Level{LevelFull, LevelDelegated, LevelNamespaces, LevelPlain}
 	list := []Level{best.Level}
 	for _, l := range all[slices.Index(all, best.Level)+1:] {
