@@ -96,6 +96,9 @@ func (p *Pool) Get() (*Box, error) {
 	}
 }
 
+// Len is how many boxes are ready now.
+func (p *Pool) Len() int { return len(p.boxes) }
+
 // Close closes the boxes that nobody has taken.
 func (p *Pool) Close() error {
 	p.once.Do(func() {

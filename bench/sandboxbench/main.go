@@ -25,6 +25,7 @@ var (
 	runs  = flag.Int("runs", 100, "runs of each mode")
 	gate  = flag.Bool("gate", false, "fail if a row is beyond its gate (goals hold for a quiet machine with 2 cores; elsewhere read the ratios)")
 	out   = flag.String("json", "", "also write all figures to this file")
+	parts = flag.String("parts", "latency,throughput,overshoot,parent,warm", "what to measure")
 	child = flag.String("child", "", "internal: be a host process with this many bytes of memory")
 )
 
@@ -155,6 +156,40 @@ func main() {
 	defer best.Close()
 	fmt.Printf("%s, %d cores, load %s before\n%s\n", runtime.GOARCH, runtime.NumCPU(), loadAverage(), best.Capabilities())
 
+	for _, part := range strings.Split(*parts, ",") {
+		switch part {
+		case "latency":
+			latency(plain, best)
+		case "throughput":
+			full := func() error { return ended(plain.Run(ctx, sandbox.Spec{}, trueCommand())) }
+			throughput(8, bare("/usr/bin/true"), full)
+			throughput(32, bare("/usr/bin/true"), full)
+		case "overshoot":
+			overshoot(plain)
+		case "parent":
+			bigParent()
+		case "warm":
+			warm()
+		default:
+			fatal(fmt.Errorf("-parts: there is no %q", part))
+		}
+	}
+	fmt.Printf("load %s after\n", loadAverage())
+	if *out != "" {
+		data, err := json.MarshalIndent(rows, "", " ")
+		fatal(err)
+		fatal(os.WriteFile(*out, append(data, '\n'), 0o644))
+	}
+	for _, r := range rows {
+		if *gate && !r.within(r.Gate) {
+			fmt.Printf("beyond the gate: %s\n", r.Name)
+			defer os.Exit(1)
+		}
+	}
+}
+
+// latency is one program at a time, in every way there is.
+func latency(plain, best *sandbox.Sandbox) {
 	reference := &mode{name: "os/exec with two pipes", run: bare("/usr/bin/true")}
 	full := &mode{name: "fresh full box", run: func() error { return ended(plain.Run(ctx, sandbox.Spec{}, trueCommand())) }}
 	modes := []*mode{reference, full}
@@ -170,7 +205,10 @@ func main() {
 		if taken != nil {
 			taken.Close()
 		}
-		time.Sleep(10 * time.Millisecond) // the pool makes the next
+		for pool.Len() < 2 { // the pool makes the next
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(2 * time.Millisecond)
 	}, run: func() (err error) {
 		if taken, err = pool.Get(); err != nil {
 			return err
@@ -206,24 +244,6 @@ func main() {
 		taken.Close()
 	}
 	pool.Close()
-
-	throughput(8, reference.run, full.run)
-	throughput(32, reference.run, full.run)
-	overshoot(plain)
-	bigParent()
-	warm()
-	fmt.Printf("load %s after\n", loadAverage())
-	if *out != "" {
-		data, err := json.MarshalIndent(rows, "", " ")
-		fatal(err)
-		fatal(os.WriteFile(*out, append(data, '\n'), 0o644))
-	}
-	for _, r := range rows {
-		if *gate && !r.within(r.Gate) {
-			fmt.Printf("beyond the gate: %s\n", r.Name)
-			defer os.Exit(1)
-		}
-	}
 }
 
 // throughput compares how many runs a second n workers get done, in alternating blocks.
