@@ -14,7 +14,7 @@ GOFLAGS_TEST = -tags $(TAGS) -trimpath -buildvcs=false
 
 APT := gcc g++ libc6-dev make python3 python3-dev python3-venv
 .DEFAULT_GOAL := help
-.PHONY: help host build test test-trl check demo demo-trl bench pack golden generate wheel test-wheel test-kill learning doctor clean
+.PHONY: help host build test test-trl check demo demo-trl bench bench-sandbox pack golden generate wheel test-wheel test-kill learning doctor clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,11 @@ demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (abo
 
 bench: build ## ratios against plain loops and peers, in one run
 	@$(PY) bench/run.py $(ARGS)
+
+bench-sandbox: $(VENV)/ready ## the sandbox against bare processes, in one run (about a minute)
+	@go run ./sandbox/zygote/build
+	@mkdir -p build
+	@go run $(GOFLAGS_TEST) ./bench/sandboxbench -json build/bench-sandbox.json $(ARGS)
 
 pack: $(VENV)/ready ## start a pack from the skeleton: make pack NAME=files
 	@test -n "$(NAME)" || { echo "name it: make pack NAME=files"; exit 2; }

@@ -84,6 +84,8 @@ def build_library(target: Path, temporary: Path, *more: str) -> None:
     temporary.mkdir(parents=True, exist_ok=True)
     built = temporary / "libprovegym.so"
     env = {**os.environ, "CGO_ENABLED": "1", "GOTOOLCHAIN": "local"}
+    if subprocess.run([go, "run", *FLAGS["flags"], FLAGS["helper"]], cwd=ROOT, env=env).returncode:
+        stop("the sandbox's helper was not built; the message is above.")
     # Go's build cache does not see a header outside the package: its hash in the flags makes a changed one rebuild.
     env["CGO_CFLAGS"] = f"{env.get('CGO_CFLAGS', '-g -O2')} -DPGYM_HEADER_SHA256={header_hash()}"
     ldflags = [*FLAGS["ldflags"], "-linkmode=external", "-X", f"main.sources={source_hash()}"]
@@ -108,7 +110,7 @@ def source_hash() -> str:
     h = hashlib.sha256()
     files = [ROOT / "go.mod", ROOT / "go.sum", ROOT / "gobuild.json"]
     for folder in ("capi", "gym", "packs", "sandbox"):
-        files += [p for p in (ROOT / folder).rglob("*") if p.is_file() and "testdata" not in p.parts]
+        files += [p for p in (ROOT / folder).rglob("*") if p.is_file() and not {"testdata", "bin"} & set(p.parts)]
     for p in sorted(files):
         if not p.name.endswith(("_test.go", ".md")):
             data = p.read_bytes()

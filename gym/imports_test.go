@@ -23,7 +23,7 @@ var arrows = []struct {
 	{"gym/prove", []string{"gym", "gym/split", "gym/trace", "gym/prove/stats"}},
 	{"gym/control", []string{"gym", "gym/prove/stats"}},
 	{"gym/packtest", []string{"gym", "gym/control", "gym/vector", "gym/breaker"}},
-	{"sandbox/", nil},
+	{"sandbox/", []string{"sandbox/"}},
 	{"packs/all", []string{"packs/"}},
 	{"packs/all/generate", nil},
 	{"packs/", []string{"gym", "sandbox/"}}, // and its own subfolders
