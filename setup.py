@@ -110,7 +110,8 @@ def source_hash() -> str:
     h = hashlib.sha256()
     files = [ROOT / "go.mod", ROOT / "go.sum", ROOT / "gobuild.json"]
     for folder in ("capi", "gym", "packs", "sandbox"):
-        files += [p for p in (ROOT / folder).rglob("*") if p.is_file() and not {"testdata", "bin"} & set(p.parts)]
+        inside = [p for p in (ROOT / folder).rglob("*") if p.is_file()]
+        files += [p for p in inside if not {"testdata", "bin"} & set(p.relative_to(ROOT).parts)]
     for p in sorted(files):
         if not p.name.endswith(("_test.go", ".md")):
             data = p.read_bytes()
