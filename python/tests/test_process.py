@@ -117,9 +117,11 @@ def test_no_leak_over_many_environments() -> None:
         gc.collect(); before = fds(), threads()
         for _ in range(200): once()
         gc.collect(); after = fds(), threads()
-        print(after[0] <= before[0], after[1] <= before[1] + 4)
+        print(after[0] - before[0], after[1] - before[1])
     """)
-    assert told == "True True"
+    more_fds, more_threads = map(int, told.split())
+    # Go's first timer opens two descriptors for the life of the process, at a moment of its own; a leak would be hundreds.
+    assert more_fds <= 2 and more_threads <= 4, told
 
 
 def test_a_dropped_environment_is_closed() -> None:
