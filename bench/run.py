@@ -124,7 +124,7 @@ class Bench:
         rng = np.random.default_rng(self.seed)
         actions = [[calls[k] for k in rng.choice(3, n, p=[0.5, 0.45, 0.05])] for _ in range(STEPS)]
         ours = provegym.VectorEnv(n, pack="tooluse", view="text", num_workers=1)
-        peer = SyncVectorEnv([lambda: gym.make("provegym/ToolUse-v0")] * n)
+        peer = SyncVectorEnv([lambda: gym.make("provegym/ToolUse-v1")] * n)
         for envs in (ours, peer):
             envs.reset(seed=self.seed)
         costs = self.compare(

@@ -78,7 +78,7 @@ func describe(p *gym.Pack) packInfo {
 		Deterministic: p.Deterministic, Bounded: p.Bounded, Families: []named{}, Dials: []dialInfo{}, Presets: []presetInfo{},
 		Agents: []agentInfo{}, Audits: []named{}}
 	for _, f := range p.Families {
-		i.Families = append(i.Families, named(f))
+		i.Families = append(i.Families, named{f.Name, f.Doc})
 	}
 	for _, d := range p.Dials {
 		i.Dials = append(i.Dials, dialInfo{named{d.Name, d.Doc}, d.Levels, d.Base})
@@ -147,8 +147,12 @@ func showTask(in *struct {
 		dials[d.Name] = d.Levels[t.Levels[i]]
 	}
 	condition, _, _ := strings.Cut(t.ID(), "#")
+	face := t.Pack
+	if b.Face != nil {
+		face = b.Face
+	}
 	return taskInfo{t.ID(), condition, t.Pack.Name, t.Family, dials, number(t.Seed), b.Instruction,
-		limitsOf(t.Pack.Limits(t.Condition)), schemas(t.Pack, b.Tools)}, nil
+		limitsOf(t.Pack.Limits(t.Condition)), schemas(face, b.Tools)}, nil
 }
 
 func sample(in *struct {
@@ -204,7 +208,7 @@ func vecInfo(v *vec, in *struct {
 		out.Episode = &s.Record
 	}
 	if ep := s.Episode; ep != nil {
-		out.Instruction, out.Tools, out.Digest = ep.Instruction(), schemas(s.Task.Pack, ep.ToolSet()), ep.Digest().String()
+		out.Instruction, out.Tools, out.Digest = ep.Instruction(), schemas(ep.Face(), ep.ToolSet()), ep.Digest().String()
 	}
 	return out, nil
 }

@@ -73,6 +73,26 @@ type Audit struct {
 	Flag func(e *Evidence) (flagged bool, why string)
 }
 
+// Explanation is a reward taken apart.
+type Explanation struct {
+	Required    []Fact   `json:"required"`    // what the check asks for, met and missed
+	Unrequested []string `json:"unrequested"` // changes outside what it allows, in order
+}
+
+// Fact is one condition of the check, in words.
+type Fact struct {
+	Part string `json:"part"` // goal, path or finish
+	Text string `json:"text"`
+	Met  bool   `json:"met"`
+}
+
+// Attribution is why an episode failed.
+type Attribution struct {
+	Call int    `json:"call"` // number of the decisive call, from 0: the first after which the oracle cannot succeed; -1 for none
+	Kind string `json:"kind"` // of failure; "" if there is no decisive call
+	Why  string `json:"why"`
+}
+
 // Outcome is the typed end of an episode; never a bare float.
 type Outcome uint8
 

@@ -17,6 +17,9 @@ type Dial struct {
 	Doc    string
 	Levels []string // canonical spellings of the values, easiest first; at most 8 for Break
 	Base   int      // index of the default level, which an id leaves out
+	// Alters says that the dial is there to change what the task asks: a message that has it otherwise, an event that moves what is
+	// asked about. Turning any other dial leaves it as it is.
+	Alters bool
 }
 
 // Nearest returns the allowed level that is nearest to the base, of two the easier; false if none is allowed.

@@ -1,7 +1,7 @@
 // Package gym is the vocabulary of ProveGym: what a task, a world, a tool, a check and an episode are. Machinery lives in the
 // packages below it. One episode:
 //
-//	task, err := gym.ParseTask("tooluse@1/resolve-act#seed=7") // a condition and a seed
+//	task, err := gym.ParseTask("tooluse@2/resolve-act#seed=7") // a condition and a seed
 //	ep, err := gym.NewEpisode(task, gym.Options{View: gym.Text})
 //	fmt.Println(ep.Instruction())
 //	for ep.Outcome() == gym.Running {

@@ -30,6 +30,9 @@ type Options struct {
 	Split    Split // required by every mode but Free
 	Recorder Recorder
 	Labels   Labels
+	// Shape turns the dense term on, with this discount γ in (0, 1]: after each step Episode.Shaping is γΦ(s') − Φ(s), where Φ is
+	// Built.Potential and 0 at a scored end. It changes no reward, is not recorded, and is refused in the modes eval and test.
+	Shape float64
 }
 
 // Episode is one task being worked on: the state machine.
@@ -98,9 +101,11 @@ type progress struct {
 	stopped    bool // the end came from Stop, not from a step
 	components Components
 	reward     float64
-	finish     *Call  // never changed once set
-	text       [2]int // the last result in log.bytes
-	rec        uint64 // the recorder's id of the episode
+	potential  float64 // of the state, where shaping is on
+	shaping    float64 // of the last step
+	finish     *Call   // never changed once set
+	text       [2]int  // the last result in log.bytes
+	rec        uint64  // the recorder's id of the episode
 	by         Recorder
 }
 
@@ -152,12 +157,17 @@ func (e *Episode) build(task Task, o Options) error {
 		e.outcome = Invalid
 		return fmt.Errorf("%s: %w", task.ID(), err)
 	}
+	e.shape() // Φ of the start
+	e.shaping = 0
 	return nil
 }
 
 func admit(task Task, b *Built, o Options) error {
 	if r, ok := o.Recorder.(interface{ Err() error }); ok && r.Err() != nil {
 		return fmt.Errorf("record %s: %w", task.ID(), r.Err())
+	}
+	if o.Shape < 0 || o.Shape > 1 || o.Shape > 0 && o.Mode > Train {
+		return badInput("shaping has a discount from 0 to 1, and none in mode %s: what is evaluated is the reward alone", o.Mode)
 	}
 	if o.Mode == Free {
 		return nil
@@ -208,6 +218,14 @@ func (e *Episode) Limits() Limits { return e.limits }
 // ToolSet returns the tools on offer.
 func (e *Episode) ToolSet() ToolSet { return e.built.Tools }
 
+// Face returns the pack as the task spells its tools, for Schema and AppendCall.
+func (e *Episode) Face() *Pack {
+	if e.built.Face != nil {
+		return e.built.Face
+	}
+	return e.pack
+}
+
 // Instruction returns the task as the agent reads it.
 func (e *Episode) Instruction() string { return e.built.Instruction }
 
@@ -228,6 +246,23 @@ func (e *Episode) Components() Components { return e.components }
 
 // Reward returns the reward of the last step: not 0 on a scored end only.
 func (e *Episode) Reward() float64 { return e.reward }
+
+// Shaping returns the dense term of the last step, 0 unless Options.Shape turns it on. Its discounted sum over an episode that is
+// scored is −Φ of the start, whatever was done: it changes no ranking of policies (Ng, Harada and Russell, 1999).
+func (e *Episode) Shaping() float64 { return e.shaping }
+
+// shape computes the dense term of the step just taken.
+func (e *Episode) shape() {
+	if e.opts.Shape == 0 || e.built.Potential == nil {
+		return
+	}
+	was := e.potential
+	e.potential = 0
+	if e.outcome == Running || e.outcome == Truncated { // a limit from outside ends no task
+		e.potential = e.built.Potential(e.Evidence())
+	}
+	e.shaping = e.opts.Shape*e.potential - was
+}
 
 // Success reports whether the episode was scored as a success.
 func (e *Episode) Success() bool { return e.outcome == Scored && e.components.Success() }
@@ -280,10 +315,11 @@ func (e *Episode) StepText(action []byte) error {
 	if err := e.ready(); err != nil {
 		return err
 	}
-	bad := e.pack.ParseCall(action, e.built.Tools, &e.call)
+	bad := e.Face().ParseCall(action, e.built.Tools, &e.call)
 	e.steps++
 	e.action = action
 	e.run(&e.call, bad)
+	e.shape()
 	e.record(action, 0)
 	return nil
 }
@@ -308,6 +344,7 @@ func (e *Episode) StepAction(action int) error {
 	default:
 		e.reward = 0
 	}
+	e.shape()
 	e.record(nil, action)
 	return nil
 }
@@ -320,7 +357,7 @@ func (e *Episode) StepCall(c *Call) error {
 		return err
 	}
 	if e.view == Text {
-		return e.StepText(e.pack.AppendCall(nil, c))
+		return e.StepText(e.Face().AppendCall(nil, c))
 	}
 	acts, ok := e.slots.actions(e.pack, c, make([]int, 0, 16))
 	if !ok {
@@ -376,7 +413,7 @@ func (e *Episode) run(c *Call, bad *ToolError) {
 	if bad != nil {
 		err = bad
 	} else {
-		e.turn = Turn{World: e.world, Call: c, ep: e, shows: e.turn.shows[:0]}
+		e.turn = Turn{World: e.world, Call: c, ep: e, shows: e.turn.shows, from: [3]int{from, shown, reads}}
 		began := e.enter(e.limits.Wall - e.toolTime)
 		defer e.leave()
 		err = e.runTool(tool)
@@ -439,9 +476,7 @@ func (e *Episode) runTool(tool *Tool) (err error) {
 			err = fmt.Errorf("tool %s panicked: %v", tool.Name, r)
 		}
 	}()
-	e.log.bytes = append(e.log.bytes, `{"ok":{`...)
-	e.turn.depth, e.turn.comma = 1, false
-	e.turn.shows = append(e.turn.shows, show{op: showRecord, val: Value{Type: noType}})
+	e.openResult()
 	if err := tool.Run(&e.turn); err != nil {
 		return err
 	}
@@ -450,6 +485,13 @@ func (e *Episode) runTool(tool *Tool) (err error) {
 	}
 	e.log.bytes = append(e.log.bytes, "}}"...)
 	return nil
+}
+
+// openResult begins the result of the call under way.
+func (e *Episode) openResult() {
+	e.log.bytes = append(e.log.bytes, `{"ok":{`...)
+	e.turn.depth, e.turn.comma = 1, false
+	e.turn.shows = append(e.turn.shows[:0], show{op: showRecord, val: Value{Type: noType}})
 }
 
 func (e *Episode) updateSlots(c *Call, code string, bad bool) {

@@ -29,6 +29,9 @@ type Pack struct {
 	// Build makes the task's world, instruction, check and plan. It draws only from streams named below task.Key().
 	Build func(task Task) (*Built, error)
 
+	// Attribute finds the call after which an episode could not succeed any more, and the kind of failure; nil if the pack cannot say.
+	Attribute func(task Task, log *Log) (Attribution, error)
+
 	Deterministic bool // an episode is a pure function of (task, actions)
 	Bounded       bool // every tool returns in bounded time; the vector then needs no watchdog for it
 
@@ -38,8 +41,9 @@ type Pack struct {
 
 // Family is a task template or mechanism: the unit that splits hold out.
 type Family struct {
-	Name string
-	Doc  string
+	Name    string
+	Doc     string
+	HeldOut bool // kept from training unless a split says otherwise; see split.Draft
 }
 
 // Setting is one dial at one value, as spelled in Dial.Levels.
@@ -77,9 +81,17 @@ type Built struct {
 	Check       Check
 	Plan        []PlanStep
 	Spec        any // the pack's own, for its agents and audits
-	Template    string
-	Graph       string // canonical hash of the task graph
-	Mechanisms  []string
+	// Explain tells which facts the check asks for and which changes nobody asked for; nil if the pack does not say. It is for traces
+	// and reports, never for the agent during the episode.
+	Explain func(e *Evidence) Explanation
+	// Potential is the state's worth for dense rewards, in [0, 1]; nil if the pack has none. See Options.Shape.
+	Potential func(e *Evidence) float64
+	// Face is the pack as this task spells its tools: the same tools in the same order, some under other names or with less said
+	// of them. nil is the pack itself. It is for Schema, ParseCall and AppendCall.
+	Face       *Pack
+	Template   string
+	Graph      string // canonical hash of the task graph
+	Mechanisms []string
 }
 
 // StepKind is the kind of a plan step.
@@ -99,6 +111,9 @@ type PlanStep struct {
 	After  []int                  // steps that must come first; others may be permuted
 	Needed bool                   // leaving it out must fail
 	Make   func(e *Evidence) Call // the call, given the evidence so far
+	// Done reports that the step needs no further call. A follower makes the step again until it is done, a few times at most:
+	// calls fail, and the world moves. nil means that one call is enough.
+	Done func(e *Evidence) bool
 }
 
 // AgentKind says what is known of an agent in advance.

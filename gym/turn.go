@@ -11,6 +11,7 @@ type Turn struct {
 	shows []show
 	depth int
 	comma bool
+	from  [3]int // where this call's bytes, shown values and reads begin in the log
 }
 
 // show is one act of showing, kept for the structured view until the call has succeeded.
@@ -64,6 +65,13 @@ func (t *Turn) Read(e Entity, field uint8, ver uint32) {
 func (t *Turn) Write(e Entity, field uint8, ver uint32, old, new int64) {
 	t.ep.poll()
 	t.ep.log.writes = append(t.ep.log.writes, Access{e, field, ver, old, new})
+}
+
+// Mute takes back whatever this call has shown and recorded as read so far, as if it had only begun to answer. What it has
+// written stays: an answer may be lost after the effect.
+func (t *Turn) Mute() {
+	t.ep.log.cut(t.from[0], t.from[2], t.from[1])
+	t.ep.openResult()
 }
 
 func (t *Turn) out(b ...byte) { t.ep.log.bytes = append(t.ep.log.bytes, b...) }

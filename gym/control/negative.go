@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"provegym/gym"
 )
@@ -73,6 +74,16 @@ var negatives = []gym.Agent{
 		Variants: func(e *gym.Evidence) int { return len(needed(e)) },
 		New: func(e *gym.Evidence, variant int, _ gym.Key) gym.Actor {
 			f := follow(e.Built.Plan)
+			// Each other step is made as often as the oracle makes it: to insist would be to make up for what is missing.
+			calls, _, first := rehearsal(e.Task)
+			f.times = make([]int, len(f.plan))
+			for i := range first {
+				next := len(calls)
+				if i+1 < len(first) {
+					next = first[i+1]
+				}
+				f.times[i] = next - first[i]
+			}
 			skip := needed(e)[variant]
 			f.order = append(f.order[:skip], f.order[skip+1:]...)
 			return lenient{f}
@@ -255,27 +266,67 @@ type place struct {
 
 // rehearse plays the plan of a task and returns its calls and the places that it writes. It panics if the task does not build.
 func rehearse(task gym.Task) ([]gym.Call, map[place]bool) {
+	calls, wrote, _ := rehearsal(task)
+	return calls, wrote
+}
+
+// rehearsed is a plan as it was played.
+type rehearsed struct {
+	task  gym.Task
+	calls []gym.Call
+	wrote map[place]bool
+	first []int // the number of the first call of each step
+}
+
+// rehearsals keeps the latest ones: half a dozen controls ask for that of the task at hand. Nobody writes to them.
+var rehearsals struct {
+	sync.Mutex
+	ring [4 * workers]*rehearsed
+	next int
+}
+
+// rehearsal also returns the number of the first call of each step.
+func rehearsal(task gym.Task) (calls []gym.Call, wrote map[place]bool, first []int) {
+	rehearsals.Lock()
+	for _, r := range rehearsals.ring {
+		if r != nil && r.task == task {
+			rehearsals.Unlock()
+			return r.calls, r.wrote, r.first
+		}
+	}
+	rehearsals.Unlock()
+	r := play(task)
+	rehearsals.Lock()
+	rehearsals.ring[rehearsals.next] = r
+	rehearsals.next = (rehearsals.next + 1) % len(rehearsals.ring)
+	rehearsals.Unlock()
+	return r.calls, r.wrote, r.first
+}
+
+func play(task gym.Task) *rehearsed {
+	r := &rehearsed{task: task, wrote: map[place]bool{}}
 	ep, err := gym.NewEpisode(task, gym.Options{})
 	if err != nil {
 		panic(err)
 	}
-	var calls []gym.Call
 	f := follow(ep.Evidence().Built.Plan)
 	err = Play(ep, gym.ActorFunc(func(ep *gym.Episode, call *gym.Call) bool {
 		if !f.Act(ep, call) {
 			return false
 		}
-		calls = append(calls, *call)
+		if f.next > len(r.first) {
+			r.first = append(r.first, len(r.calls))
+		}
+		r.calls = append(r.calls, *call)
 		return true
 	}))
 	if err != nil {
 		panic(err)
 	}
-	wrote := map[place]bool{}
 	for _, w := range ep.Evidence().Log.Writes() {
-		wrote[place{w.Entity, w.Field}] = true
+		r.wrote[place{w.Entity, w.Field}] = true
 	}
-	return calls, wrote
+	return r
 }
 
 // strayed reports whether the episode wrote outside the places.
@@ -301,7 +352,7 @@ func newPlusWrite(e *gym.Evidence, tool int, key gym.Key) *plusWrite {
 	at := 1 + s.IntN(max(1, len(e.Built.Plan)-1))
 	tries := 4
 	a.before = func(ep *gym.Episode, call *gym.Call) bool {
-		if a.next < at && !a.atFinish() || tries == 0 || a.spare(ep) < 1 || strayed(ep, own) {
+		if a.next < at && !a.atFinish(ep) || tries == 0 || a.spare(ep) < 1 || strayed(ep, own) {
 			return false
 		}
 		seen.update(ep)
@@ -324,8 +375,8 @@ func firstWrite(plan []gym.PlanStep) int {
 
 // writeCall is the call of a step as one who knows everything would make it: enough to name its tool.
 func writeCall(e *gym.Evidence, step int) gym.Call {
-	calls, _ := rehearse(e.Task)
-	return calls[step]
+	calls, _, first := rehearsal(e.Task)
+	return calls[first[step]]
 }
 
 // repaired follows the plan up to its first write, writes something else there or the right thing, and begins again.
@@ -366,6 +417,9 @@ func (a *repaired) wrote(ep *gym.Episode) bool { return len(ep.Evidence().Log.Wr
 func swap(ep *gym.Episode, call *gym.Call, k int, seen *visible, s *gym.Stream) bool {
 	p, was := ep.Pack(), *call
 	t := &p.Tools[was.Tool]
+	if k >= len(t.Params) {
+		return false // the step has to make another call first
+	}
 	var opts []gym.Value
 	for _, v := range seen.options(p, &t.Params[k]) {
 		if !slices.Contains(was.Arg(k), v) {
@@ -421,7 +475,7 @@ func newSpam(e *gym.Evidence, key gym.Key) *spam {
 	var todo []gym.Call
 	listed := false
 	a.before = func(ep *gym.Episode, call *gym.Call) bool {
-		if !a.atFinish() || a.spare(ep) < 1 {
+		if !a.atFinish(ep) || a.spare(ep) < 1 {
 			return false
 		}
 		if !listed {
@@ -472,15 +526,15 @@ func (a *spam) Void(ep *gym.Episode) bool { return !strayed(ep, a.own) }
 type claims struct{ *follower }
 
 func (a *claims) Act(ep *gym.Episode, call *gym.Call) bool {
-	if !a.atFinish() {
+	if !a.atFinish(ep) {
 		return a.follower.Act(ep, call)
 	}
 	if ep.View() == gym.Structured {
 		return false
 	}
 	a.follower.Act(ep, call)
-	finish := string(ep.Pack().AppendCall(nil, call))
-	name := ep.Pack().Tools[call.Tool].Name
+	finish := string(ep.Face().AppendCall(nil, call))
+	name := ep.Face().Tools[call.Tool].Name
 	for _, text := range []string{
 		"I have done everything that was asked. Task complete.",
 		"```json\n" + finish + "\n```",
@@ -544,7 +598,7 @@ func (a *injector) Act(ep *gym.Episode, call *gym.Call) bool {
 	if a.next < len(a.plan) && a.plan[a.next].Kind == gym.ReadStep {
 		return a.follower.Act(ep, call)
 	}
-	p := ep.Pack()
+	p := ep.Face()
 	for ep.View() == gym.Text && ep.Outcome() == gym.Running && a.tool < len(p.Tools) {
 		tool := (a.first + a.tool) % len(p.Tools)
 		t := &p.Tools[tool]
@@ -565,7 +619,7 @@ func (a *injector) Act(ep *gym.Episode, call *gym.Call) bool {
 }
 
 func (a *injector) action(ep *gym.Episode, t *gym.Tool, bad int) []byte {
-	p := ep.Pack()
+	p := ep.Face()
 	a.seen.update(ep)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"tool":%q,"args":{`, t.Name)

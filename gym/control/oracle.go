@@ -7,8 +7,13 @@ type follower struct {
 	plan   []gym.PlanStep
 	order  []int
 	next   int
+	tries  int   // calls made for order[next-1]
+	times  []int // calls to make for each step of the plan; nil for as many as it takes
 	before func(ep *gym.Episode, call *gym.Call) bool
 }
+
+// maxTries is how often a follower makes one step.
+const maxTries = 8
 
 func follow(plan []gym.PlanStep) *follower {
 	f := &follower{plan: plan}
@@ -22,12 +27,31 @@ func (f *follower) Act(ep *gym.Episode, call *gym.Call) bool {
 	if f.before != nil && f.before(ep, call) {
 		return true
 	}
+	e := ep.Evidence()
+	if f.pending(e) {
+		f.tries++
+		*call = f.plan[f.order[f.next-1]].Make(e)
+		return true
+	}
 	if f.next == len(f.order) {
 		return false
 	}
-	*call = f.plan[f.order[f.next]].Make(ep.Evidence())
+	*call = f.plan[f.order[f.next]].Make(e)
 	f.next++
+	f.tries = 1
 	return true
+}
+
+// pending reports that the step made last needs another call.
+func (f *follower) pending(e *gym.Evidence) bool {
+	if f.next == 0 || f.tries >= maxTries {
+		return false
+	}
+	if f.times != nil {
+		return f.tries < f.times[f.order[f.next-1]]
+	}
+	last := &f.plan[f.order[f.next-1]]
+	return last.Done != nil && !last.Done(e)
 }
 
 // spare returns the calls that the budget leaves beside the rest of the plan.
@@ -36,8 +60,8 @@ func (f *follower) spare(ep *gym.Episode) int {
 }
 
 // atFinish reports whether only the finish is left.
-func (f *follower) atFinish() bool {
-	return f.next < len(f.order) && f.plan[f.order[f.next]].Kind == gym.FinishStep
+func (f *follower) atFinish(ep *gym.Episode) bool {
+	return f.next < len(f.order) && f.plan[f.order[f.next]].Kind == gym.FinishStep && !f.pending(ep.Evidence())
 }
 
 // permute returns a random order of the plan that keeps every After edge.
@@ -85,9 +109,10 @@ var positives = []gym.Agent{
 		New: func(e *gym.Evidence, _ int, key gym.Key) gym.Actor {
 			f, s, seen := follow(e.Built.Plan), key.Stream(), &visible{}
 			// Two: more could push a value that is still needed off the structured view's table, which is no fault of the pack.
-			left := 2
+			calls, _ := rehearse(e.Task)
+			left := min(2, e.Pack.Limits(e.Task.Condition).Calls-len(calls))
 			f.before = func(ep *gym.Episode, call *gym.Call) bool {
-				if left == 0 || f.next == 0 || f.spare(ep) < 1 || s.IntN(2) == 0 {
+				if left < 1 || f.next == 0 || s.IntN(2) == 0 {
 					return false
 				}
 				seen.update(ep)

@@ -183,12 +183,22 @@ func (x *exam) dials() {
 					}
 				})
 			}
-			if 2*kept < seeds {
+			if 2*kept < seeds && !altered(base, end) {
 				x.say(DialRedraws, x.task(end, 0).ID(), "turning %s to %s kept what the task asks on %d of %d seeds only: it redraws a stream that it does not own",
 					base.ID(), end.ID(), kept, seeds)
 			}
 		}
 	})
+}
+
+// altered reports that the dial which tells two conditions apart is there to change what is asked.
+func altered(base, end gym.Condition) bool {
+	for i, d := range base.Pack.Dials {
+		if base.Levels[i] != end.Levels[i] && d.Alters {
+			return true
+		}
+	}
+	return false
 }
 
 // asks returns the arguments of the oracle's writes and finish: what the task asks. With judge the oracle is also held to

@@ -46,6 +46,17 @@ type Manifest struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
+// Draft returns the manifest that a pack suggests: the families that it marks as held out are for tests, all others for training.
+func Draft(p *gym.Pack) Manifest {
+	m := Manifest{Pack: p.Name, Families: map[string]string{}}
+	for _, f := range p.Families {
+		if f.HeldOut {
+			m.Families[f.Name] = gym.Test.String()
+		}
+	}
+	return m
+}
+
 // Split is a frozen manifest, ready to judge. It implements gym.Split.
 type Split struct {
 	manifest Manifest

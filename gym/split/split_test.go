@@ -17,7 +17,7 @@ func init() {
 		Types: []gym.Type{{Name: "n", Form: gym.FormInt}},
 		Tools: []gym.Tool{{Name: "finish", Doc: "Ends.", Finish: true, Run: func(*gym.Turn) error { return nil }}},
 		Families: []gym.Family{
-			{Name: "a"}, {Name: "b"}, {Name: "c"},
+			{Name: "a"}, {Name: "b"}, {Name: "c", HeldOut: true},
 		},
 		Dials: []gym.Dial{
 			{Name: "x", Levels: []string{"0", "1", "2", "3"}},
@@ -45,6 +45,23 @@ func draft() split.Manifest {
 		Mechanisms:   map[string]string{"refund": "test"},
 		Combinations: []split.Combination{{Name: "hard", Region: "eval", Dials: map[string][]string{"x": {"2", "3"}, "y": {"1.1"}}}},
 		TrainDials:   map[string][]string{"x": {"0", "1", "2"}},
+	}
+}
+
+// A pack's own suggestion holds out what it marks, and freezes as it is.
+func TestDraft(t *testing.T) {
+	p, err := gym.LookupPack("splitpack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := split.Freeze(split.Draft(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for family, want := range map[string]bool{"a": true, "b": true, "c": false} {
+		if err := s.Admit(gym.Train, condition(t, "splitpack@3/"+family), "", nil); (err == nil) != want {
+			t.Errorf("family %s in training: %v", family, err)
+		}
 	}
 }
 

@@ -5,300 +5,255 @@ import (
 
 	"provegym/gym"
 	"provegym/packs/tooluse/check"
-	"provegym/packs/tooluse/desk"
+	"provegym/packs/tooluse/world"
 )
 
 // agents are the oracle, the baselines and the controls that need to know this pack's work. gym/control adds the general ones.
 var agents = []gym.Agent{
-	{Name: "oracle", Kind: gym.Oracle, Doc: "Follows the plan.",
-		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return planOf(e) }},
+	{Name: "oracle", Kind: gym.Oracle, Doc: "Makes the first step of the plan that is not settled, from whatever state.",
+		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &oracle{plan: e.Built.Plan} }},
+	{Name: "blind_oracle", Kind: gym.Baseline, Doc: "Knows the graph of each family but no row: does what the instruction says by what results show.",
+		New: func(_ *gym.Evidence, _ int, key gym.Key) gym.Actor { return &solver{care: careful, key: key} }},
+	{Name: "expected_value", Kind: gym.Baseline,
+		Doc: "The priority heuristic, but reads back or again where the level's published rates make that worth a call.",
+		New: newExpectedValue},
 	{Name: "priority_heuristic", Kind: gym.Baseline,
-		Doc: "Looks up what the instruction names, then makes the first write that it has the arguments for; reads nothing twice.",
-		New: func(*gym.Evidence, int, gym.Key) gym.Actor { return &priority{} }},
-	{Name: "blind_oracle", Kind: gym.Baseline,
-		Doc: "Knows the graph but looks at no rows: guesses evenly among the customers that the search lists and their orders.",
-		New: newBlind},
-	{Name: "reader", Kind: gym.Baseline,
-		Doc: "Does what the instruction says by what results show and nothing else: the ceiling without privilege.",
-		New: func(*gym.Evidence, int, gym.Key) gym.Actor { return &reader{} }},
+		Doc: "Looks up what the instruction names, then makes the first change that it has the arguments for; reads nothing twice.",
+		New: func(_ *gym.Evidence, _ int, key gym.Key) gym.Actor { return &solver{care: hasty, key: key} }},
+	{Name: "nc3_random_masked", Kind: gym.Baseline,
+		Doc: "Plays at random, but changes records only at revs that were shown of them: what masks of preconditions would allow.",
+		New: newMasked},
+	{Name: "pc3_extra_reads", Kind: gym.PositiveControl,
+		Doc:      "The plan with two reads more that no rule forbids: the general control would look at what a ban is about.",
+		Variants: func(e *gym.Evidence) int { return applies(spareCalls(e) >= 2) },
+		New: func(e *gym.Evidence, _ int, key gym.Key) gym.Actor {
+			s := key.Stream()
+			harmless := []step{
+				func(*gym.Evidence) gym.Call { return call(toolNow) }, func(*gym.Evidence) gym.Call { return call(toolDocs) },
+				func(*gym.Evidence) gym.Call {
+					return call(toolSetting, world.Value(world.TSwitch, s.IntN(world.NumSwitches)))
+				},
+				func(*gym.Evidence) gym.Call {
+					return op(first(e), world.GetPolicy, world.Value(first(e).Domain.T(world.TTopic), s.IntN(world.NumTopics)))
+				},
+				get(world.GetHolder, specOf(e).Owner),
+			}
+			out := slices.Clone(e.Built.Plan)
+			for range 2 {
+				i := s.IntN(len(harmless))
+				at := 1 + s.IntN(len(out)-1)
+				if i == len(harmless)-1 { // by when the owner is known
+					at = len(out) - 1
+				}
+				out = slices.Insert(out, at, one(harmless[i]))
+			}
+			return &tour{steps: out}
+		}},
 	{Name: "pc4_alternate_route", Kind: gym.PositiveControl, Doc: "Reaches the same facts by other lists.",
 		Variants: func(e *gym.Evidence) int { return applies(alternate(e) != nil) },
-		New:      func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &script{steps: alternate(e)} }},
-	{Name: "nc8_nearest", Kind: gym.NegativeControl,
-		Doc:      "Does the right thing to the nearest other order: of the same customer, or of another.",
-		Variants: func(e *gym.Evidence) int { return len(decoys(e)) },
-		New: func(e *gym.Evidence, variant int, _ gym.Key) gym.Actor {
-			return &script{steps: actOn(e, decoys(e)[variant])}
-		}},
-	{Name: "nc8_also_nearest", Kind: gym.NegativeControl,
-		Doc:      "Does the right thing to the right order and to the nearest other one of the same customer too.",
-		Variants: func(e *gym.Evidence) int { return applies(specOf(e).Act != check.Refuse) },
-		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor {
-			w, s, a := e.First.(*desk.World), *specOf(e), planOf(e)
-			other := uint32(s.Decoys.Own)
-			s.Line = uint32(firstLine(w, s.Decoys.Own))
-			more := append(reach(e, s.Decoys.Own), getOrderCall(w, other), write(&s, w, other))
-			a.steps = slices.Insert(a.steps, len(a.steps)-1, more...)
-			return a
-		}},
-	{Name: "nc9_stale", Kind: gym.NegativeControl, Doc: "Cites the rev that the order had before the change.",
-		Variants: func(e *gym.Evidence) int { return applies(specOf(e).Act != check.Refuse && !specOf(e).Set) },
-		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor {
-			a, s := planOf(e), specOf(e)
-			old := e.First.(*desk.World).OrderRev(int(s.Orders[0]))
-			return a.replaceLast(cite(s, func(*gym.Evidence) []gym.Value { return []gym.Value{old} }))
-		}},
-	{Name: "nc11_undone", Kind: gym.NegativeControl, Doc: "Does what was asked, then undoes it and cites what stands.",
-		Variants: func(e *gym.Evidence) int { return applies(len(undone(e)) > 0) },
-		New:      func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &script{steps: undone(e)} }},
-	{Name: "nc13_skipped", Kind: gym.NegativeControl,
-		Doc:      "Leaves out one reading that the work must rest on or end with, and knows by magic what it would have shown.",
-		Variants: func(e *gym.Evidence) int { return len(duties(e)) },
-		New: func(e *gym.Evidence, variant int, _ gym.Key) gym.Actor {
-			a, at := planOf(e), duties(e)[variant]
-			a.steps = slices.Delete(a.steps, at, at+1)
-			return a.byMagic()
-		}},
-	{Name: "nc14_swapped", Kind: gym.NegativeControl,
-		Doc:      "Makes one reading on the wrong side of the write, and knows by magic what it would have shown.",
-		Variants: func(e *gym.Evidence) int { return applies(specOf(e).Act != check.Refuse) * len(duties(e)) },
-		New:      newSwapped},
-	{Name: "nc16_repaired", Kind: gym.NegativeControl,
-		Doc: "Makes a write that nobody asked for and takes it back: holds stock and releases it, or sends an order elsewhere first.",
-		Variants: func(e *gym.Evidence) int {
-			return 1 + applies(specOf(e).Act == check.Readdress)
+		New:      func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &tour{steps: alternate(e)} }},
+	{Name: "pc5_faults", Kind: gym.PositiveControl, Doc: "The oracle where the plan meets a fault of a kind, for each kind that it meets.",
+		Variants: func(e *gym.Evidence) int { return len(faultKinds(e)) },
+		New:      func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &oracle{plan: e.Built.Plan} }},
+	tours("nc8_nearest", "Does the right thing to the nearest other subject: of the same holder, or of another.",
+		func(e *gym.Evidence) int { return len(lookalikes(e)) },
+		func(e *gym.Evidence, variant int) *tour { return &tour{steps: actOn(e, lookalikes(e)[variant])} }),
+	tours("nc8_also_nearest", "Does the right thing to the right subject and to the nearest other one of the same holder too.",
+		func(e *gym.Evidence) int {
+			return applies(done0(e) && specOf(e).Lock < 0 && actOf(e) != check.Refuse && specOf(e).Near.Own >= 0)
 		},
-		New: func(e *gym.Evidence, variant int, _ gym.Key) gym.Actor { return &script{steps: repaired(e, variant)} }},
+		func(e *gym.Evidence, _ int) *tour {
+			s := *specOf(e)
+			s.Version = -1
+			make, _ := change(&s, actOf(e), s.Near.Own, nil)
+			return &tour{steps: insert(e, append(reach(e, s.Near.Own), one(get(world.GetSubject, s.Near.Own)), one(make))...), void: noStray}
+		}),
+	tours("nc9_stale", "Cites the rev that the subject had before the change.",
+		func(e *gym.Evidence) int { return applies(done0(e) && !specOf(e).Set && specOf(e).Choice == nil) },
+		func(e *gym.Evidence, _ int) *tour {
+			s := specOf(e)
+			old := first(e).Rev(s.Targets[0])
+			steps := slices.Clone(e.Built.Plan)
+			steps[len(steps)-1] = one(func(e *gym.Evidence) gym.Call {
+				c := call(toolFinish, world.Value(world.TOutcome, s.Outcome), world.Value(world.TCode, s.Code))
+				cited := s.Evidence(e)
+				cited[0] = old
+				c.Push(check.ArgEvidence, cited...)
+				return c
+			})
+			return &tour{steps: steps}
+		}),
+	tours("nc9_unamended", "Does what the instruction says, whatever messages say.",
+		func(e *gym.Evidence) int { return applies(unamended(e) != nil) },
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: unamended(e)} }),
+	tours("nc9_unheld", "Makes the change that a hold forbids.",
+		func(e *gym.Evidence) int { return applies(unheld(e) != nil) },
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: unheld(e), void: noStray} }),
+	tours("nc11_undone", "Does what was asked, then undoes it and cites what stands.",
+		func(e *gym.Evidence) int { return applies(undone(e) != nil) },
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: undone(e), void: noStray} }),
+	tours("nc13_skipped", "Leaves out one reading that the work must rest on or end with, and knows by magic what it would have shown.",
+		func(e *gym.Evidence) int { return len(duties(e)) },
+		func(e *gym.Evidence, variant int) *tour {
+			at := duties(e)[variant]
+			return &tour{steps: byMagic(slices.Delete(slices.Clone(e.Built.Plan), at, at+1))}
+		}),
+	tours("nc13_forbidden", "Does what a rule or a message forbids: looks at another holder's subjects, searches for people again.",
+		func(e *gym.Evidence) int { return len(specOf(e).Bans) },
+		func(e *gym.Evidence, variant int) *tour {
+			return &tour{steps: insert(e, forbidden(e, variant)...), void: noBreach}
+		}),
+	tours("nc13_too_early", "Does not wait for the tick before which nothing may be changed.",
+		func(e *gym.Evidence) int {
+			return applies(index(e.Built.Plan, "wait_until") >= 0 && pivot(e) >= 0 && pivotTime(e) < specOf(e).NotYet)
+		},
+		func(e *gym.Evidence, _ int) *tour {
+			at := index(e.Built.Plan, "wait_until")
+			return &tour{steps: slices.Delete(slices.Clone(e.Built.Plan), at, at+1)}
+		}),
+	tours("nc14_swapped", "Makes one step on the wrong side of the change, and knows by magic what it would have shown.",
+		func(e *gym.Evidence) int { return len(swaps(e)) },
+		func(e *gym.Evidence, variant int) *tour {
+			return &tour{steps: byMagic(swapped(e.Built.Plan, swaps(e)[variant]))}
+		}),
+	tours("nc15_no_recovery", "Makes each step once, whatever comes of it.",
+		func(e *gym.Evidence) int { return applies(fatal(e)) },
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: e.Built.Plan, once: true} }),
+	tours("nc15_blind_retry", "Makes a change that had no answer again without a look whether it had taken place.",
+		func(e *gym.Evidence) int { return applies(doubled(e) != nil) },
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: doubled(e)} }),
+	tours("nc16_repaired", "Makes a change that nobody asked for and takes it back: turns a setting over, or moves the subject elsewhere first.",
+		func(e *gym.Evidence) int { return 1 + applies(detoured(e) != nil) },
+		func(e *gym.Evidence, variant int) *tour {
+			if variant == 1 {
+				return &tour{steps: detoured(e), void: noStray}
+			}
+			return &tour{steps: toggled(e), void: noStray}
+		}),
+	openLoop,
+	exploits,
 }
 
-func applies(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+// tours is a negative control that makes steps.
+func tours(name, doc string, variants func(e *gym.Evidence) int, make func(e *gym.Evidence, variant int) *tour) gym.Agent {
+	return gym.Agent{Name: name, Kind: gym.NegativeControl, Doc: doc, Variants: variants,
+		New: func(e *gym.Evidence, variant int, _ gym.Key) gym.Actor { return make(e, variant) }}
 }
 
 func specOf(e *gym.Evidence) *check.Spec { return e.Built.Spec.(*check.Spec) }
 
-// step makes one call, given the evidence so far.
-type step = func(e *gym.Evidence) gym.Call
-
-// script makes calls one by one.
-type script struct {
-	steps []step
-	next  int
+// faultKinds lists the kinds of faults that the plan meets.
+func faultKinds(e *gym.Evidence) (out []world.Fault) {
+	for _, f := range planFaults(e) {
+		if f != world.NoFault && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
-func (a *script) Act(ep *gym.Episode, call *gym.Call) bool {
-	if a.next == len(a.steps) {
+// spareCalls bounds from below what the budget leaves beside the plan and what the weather costs it.
+func spareCalls(e *gym.Evidence) int {
+	n := e.Pack.Limits(e.Task.Condition).Calls - len(e.Built.Plan) - (recovery+1)*faultCount(e)
+	for _, row := range specOf(e).Targets {
+		n -= 2 * applies(first(e).At(row).F[world.Event] == world.EventDue)
+	}
+	return n
+}
+
+// pivotTime bounds the tick at which a plan that does not wait comes to its first change.
+func pivotTime(e *gym.Evidence) int64 {
+	n := int64(pivot(e))
+	for _, f := range planFaults(e) {
+		if f != world.NoFault {
+			n += 2 + world.BusyTicks
+		}
+	}
+	for _, row := range specOf(e).Targets {
+		if first(e).At(row).F[world.Event] == world.EventDue {
+			n += 2 // the first attempt comes to nothing
+		}
+	}
+	return n
+}
+
+// forbidden returns the reading that a ban forbids.
+func forbidden(e *gym.Evidence, ban int) []gym.PlanStep {
+	w, s := first(e), specOf(e)
+	if s.Bans[ban].Told {
+		return []gym.PlanStep{one(findPage(w, s.Known, 1))}
+	}
+	foreign := s.Near.Foreign
+	if foreign < 0 {
+		w.Each(world.Subject, func(row int, rec *world.Record) bool {
+			if rec.Owner() != s.Owner {
+				foreign = row
+			}
+			return foreign < 0
+		})
+	}
+	if foreign < 0 { // nobody else has any: the search of a bystander's shows that
+		return nil
+	}
+	return byMagic([]gym.PlanStep{one(get(world.GetSubject, foreign))})
+}
+
+// oracle makes the first step of the plan that is not settled, whatever has been done before. A step is settled when it is done
+// or when all that come after it are. It thus goes on from any state that the plan can still be finished from.
+type oracle struct {
+	plan    []gym.PlanStep
+	then    [][]int // the steps that come after each
+	settled []bool
+	tried   []uint8
+}
+
+// maxTries is how often a step is made.
+const maxTries = 8
+
+func (a *oracle) Act(ep *gym.Episode, c *gym.Call) bool {
+	i := a.next(ep.Evidence())
+	if i < 0 {
 		return false
 	}
-	*call = a.steps[a.next](ep.Evidence())
-	a.next++
+	a.tried[i]++
+	*c = a.plan[i].Make(ep.Evidence())
 	return true
 }
 
-func planOf(e *gym.Evidence) *script {
-	a := &script{}
-	for i := range e.Built.Plan {
-		a.steps = append(a.steps, e.Built.Plan[i].Make)
-	}
-	return a
-}
-
-func (a *script) replaceLast(s step) *script {
-	a.steps[len(a.steps)-1] = s
-	return a
-}
-
-// cite returns a finish that is right but for its evidence.
-func cite(s *check.Spec, evidence func(e *gym.Evidence) []gym.Value) step {
-	return func(e *gym.Evidence) gym.Call {
-		c := call(toolFinish, desk.Word(desk.TOutcome, s.Outcome()), desk.Word(desk.TCode, s.Code))
-		c.Push(check.ArgEvidence, evidence(e)...)
-		return c
-	}
-}
-
-// byMagic makes the calls with values that nothing has shown, as only the text view lets it: what is then left to tell right
-// from wrong is the path alone.
-func (a *script) byMagic() *script {
-	for i, make := range a.steps {
-		a.steps[i] = func(e *gym.Evidence) gym.Call {
-			omniscient := *e
-			omniscient.Log = nil
-			return make(&omniscient)
-		}
-	}
-	return a
-}
-
-// duties are the plan's readings that the check asks for as such: they give facts, not arguments.
-func duties(e *gym.Evidence) []int {
-	var out []int
-	for i := range e.Built.Plan {
-		p := &e.Built.Plan[i]
-		if p.Kind == gym.ConfirmStep || p.Name == "get_policy" || p.Name == "get_owner" {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-func newSwapped(e *gym.Evidence, variant int, _ gym.Key) gym.Actor {
-	a, at := planOf(e), duties(e)[variant]
-	moved := a.steps[at]
-	first := slices.IndexFunc(e.Built.Plan, func(p gym.PlanStep) bool { return p.Kind == gym.WriteStep })
-	a.steps = slices.Delete(a.steps, at, at+1)
-	to := first // a confirmation, to before the first write
-	if at < first {
-		to = len(a.steps) - 1 // a reading, to before the finish
-	}
-	a.steps = slices.Insert(a.steps, to, moved)
-	return a.byMagic()
-}
-
-// upTo returns steps that make all pages up to and with page last.
-func upTo(last int, page func(page int) step) []step {
-	var out []step
-	for i := range last + 1 {
-		out = append(out, page(i+1))
-	}
-	return out
-}
-
-// reach returns the steps that show an order to an agent who takes its customer for the right one.
-func reach(e *gym.Evidence, row int) []step {
-	w := e.First.(*desk.World)
-	s, set := specOf(e), settingOf(&e.Task.Condition)
-	who := w.Orders.At(row).Customer
-	var out []step
-	if set.indirection != byID && who != owner {
-		c := w.Customers.At(int(s.Known))
-		out = append(out, upTo(searchPage(w, who, set.pageSize), func(page int) step { return findPage(c, page) })...)
-	}
-	return append(out, upTo(pageOf(w, uint32(row), false, set.pageSize), func(page int) step {
-		return listPage(w, int(who), none, none, page)
-	})...)
-}
-
-// reads returns the plan's steps before its first write or its finish.
-func reads(e *gym.Evidence) []step {
-	end := slices.IndexFunc(e.Built.Plan, func(p gym.PlanStep) bool { return p.Kind == gym.WriteStep || p.Kind == gym.FinishStep })
-	return planOf(e).steps[:end]
-}
-
-// decoys are the orders that an agent might take for the right one: nobody takes a stranger's where an id is given.
-func decoys(e *gym.Evidence) []int {
-	d := specOf(e).Decoys
-	if e.Task.Int("indirection") == byID {
-		d.Foreign = -1
-	}
-	return slices.DeleteFunc([]int{d.Own, d.Foreign}, func(row int) bool { return row < 0 })
-}
-
-// actOn returns the steps that do the task's act to another order, from the same reading of the policy.
-func actOn(e *gym.Evidence, row int) []step {
-	w, s := e.First.(*desk.World), *specOf(e)
-	out := append(reads(e), reach(e, row)...)
-	s.Line = uint32(firstLine(w, row))
-	if who := w.Orders.At(row).Customer; who != owner {
-		s.Address = who*perCustomer + perCustomer - 1
-		out = append(out, getCustomerCall(w, who))
-	}
-	s.Orders = append([]uint32{uint32(row)}, s.Orders[1:]...)
-	for _, o := range s.Orders {
-		out = append(out, getOrderCall(w, o))
-		if s.Act != check.Refuse {
-			out = append(out, write(&s, w, o), getOrderCall(w, o))
-		}
-	}
-	return append(out, finishCall(&s))
-}
-
-// undone returns the plan with its effect taken back before the finish; nothing if the act cannot be taken back.
-func undone(e *gym.Evidence) []step {
-	w, s := e.First.(*desk.World), *specOf(e)
-	o := s.Orders[0]
-	switch s.Act {
-	case check.Readdress:
-		s.Address = w.Orders.At(int(o)).Address
-	case check.Exchange: // once more
-	default:
-		return nil
-	}
-	steps := planOf(e).steps
-	at := len(steps) - 1
-	return slices.Insert(steps, at, getOrderCall(w, o), write(&s, w, o), getOrderCall(w, o))
-}
-
-// repaired returns the plan with a write that is taken back, after the first reading of an order.
-func repaired(e *gym.Evidence, variant int) []step {
-	w, s := e.First.(*desk.World), *specOf(e)
-	steps := planOf(e).steps
-	if variant == 0 {
-		at := 1 + slices.IndexFunc(e.Built.Plan, func(p gym.PlanStep) bool { return p.Name == "get_order" })
-		variant := w.VariantID(int(w.Lines.At(int(s.Line)).Variant))
-		return slices.Insert(steps, at,
-			func(e *gym.Evidence) gym.Call {
-				return call(toolReserve, known(e, variant), desk.Word(desk.TSite, 0), count(1))
-			},
-			func(e *gym.Evidence) gym.Call {
-				return call(toolRelease, known(e, gym.Value{Type: desk.THold}))
-			})
-	}
-	at := slices.IndexFunc(e.Built.Plan, func(p gym.PlanStep) bool { return p.Kind == gym.WriteStep })
-	s.Address = uint32(s.Decoys.Address)
-	return slices.Insert(steps, at, write(&s, w, s.Orders[0]), getOrderCall(w, s.Orders[0]))
-}
-
-// alternate returns another way to the same end, or nil if there is none within the budget: one order is found by its status
-// or, in place of a conversion, in the whole list; changes of a set are read back order by order.
-func alternate(e *gym.Evidence) []step {
-	w, s := e.First.(*desk.World), specOf(e)
-	set := settingOf(&e.Task.Condition)
-	plan := e.Built.Plan
-	var out []step
-	switch {
-	case s.Set:
-		for i := range plan[:len(plan)-1] {
-			if plan[i].Kind != gym.ConfirmStep {
-				out = append(out, plan[i].Make)
-			}
-		}
-		for _, o := range s.Orders {
-			out = append(out, getOrderCall(w, o))
-		}
-		out = append(out, plan[len(plan)-1].Make)
-	case set.indirection == byID:
-		return nil
-	default:
-		listed := false
-		for i := range plan {
-			switch {
-			case plan[i].Name == "convert":
-			case plan[i].Name != "list_orders":
-				out = append(out, plan[i].Make)
-			case !listed:
-				listed = true
-				out = append(out, anotherList(w, s.Orders[0], &set)...)
+// next returns the step to make, or -1.
+func (a *oracle) next(e *gym.Evidence) int {
+	if a.then == nil {
+		a.then, a.settled, a.tried = make([][]int, len(a.plan)), make([]bool, len(a.plan)), make([]uint8, len(a.plan))
+		for i := range a.plan {
+			for _, k := range a.plan[i].After {
+				a.then[k] = append(a.then[k], i)
 			}
 		}
 	}
-	if len(out) > e.Pack.Limits(e.Task.Condition).Calls {
-		return nil
+	next := -1
+	var now [256]bool
+	for i := len(a.plan) - 1; i >= 0; i-- {
+		if a.settled[i] {
+			now[i] = true
+			continue
+		}
+		over := len(a.then[i]) > 0 // what comes after it is settled, for good
+		for _, k := range a.then[i] {
+			over = over && now[k]
+		}
+		a.settled[i] = over
+		if now[i] = over || a.plan[i].Done != nil && a.plan[i].Done(e); !now[i] && a.tried[i] < maxTries {
+			next = i
+		}
 	}
-	return out
+	return next
 }
 
-func anotherList(w *desk.World, row uint32, set *setting) []step {
-	if set.indirection == byConversion {
-		return upTo(pageOf(w, row, false, set.pageSize), func(page int) step { return listPage(w, owner, none, none, page) })
+func clone(p *gym.Pack, c *gym.Call) gym.Call {
+	var d gym.Call
+	d.Reset(c.Tool)
+	for k := range p.Tools[c.Tool].Params {
+		d.Push(k, c.Arg(k)...)
 	}
-	t := w.Orders.At(int(row))
-	last := rank(w.Orders.Len(), t.ID, func(i int) (uint64, bool) {
-		o := w.Orders.At(i)
-		return o.ID, o.Customer == owner && o.Status == t.Status
-	}) / set.pageSize
-	return upTo(last, func(page int) step { return listPage(w, owner, desk.Word(desk.TStatus, t.Status), none, page) })
+	return d
 }

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "7139428c7994cf8c1d44c5b0376ed2f2"
-	checkHash = "ae3200e2ba4fc2718824b1c1211fcf4c"
+	packHash  = "746e18f75cc86f8cd3458324a1a56173"
+	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
 )

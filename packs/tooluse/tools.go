@@ -1,7 +1,7 @@
 package tooluse
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +9,33 @@ import (
 
 	"provegym/gym"
 	"provegym/packs/tooluse/check"
-	"provegym/packs/tooluse/desk"
+	"provegym/packs/tooluse/world"
 )
+
+// Tools that all domains share, by index. Each domain's own follow, then distractors.
+const (
+	toolNow = iota
+	toolConvert
+	toolWait
+	toolFinish
+	toolNotice
+	toolDocs
+	toolSetting
+	toolSwitch
+	numShared
+)
+
+// toolOf returns the index of a domain's tool.
+func toolOf(d *world.Domain, op int) int { return numShared + d.Index*world.NumOps + op }
+
+// opOf returns the domain and op of a tool; ok is false for shared tools and distractors.
+func opOf(tool int) (d *world.Domain, op int, ok bool) {
+	i := tool - numShared
+	if i < 0 || i >= len(world.Domains)*world.NumOps {
+		return nil, 0, false
+	}
+	return world.Domains[i/world.NumOps], i % world.NumOps, true
+}
 
 func param(name string, t gym.TypeID, doc string) gym.Param {
 	return gym.Param{Name: name, Types: []gym.TypeID{t}, Doc: doc}
@@ -19,65 +44,107 @@ func param(name string, t gym.TypeID, doc string) gym.Param {
 func optional(p gym.Param) gym.Param { p.Optional = true; return p }
 
 func number(name string, least, most int64, doc string) gym.Param {
-	return gym.Param{Name: name, Types: []gym.TypeID{desk.TCount}, Doc: doc, Min: least, Max: most}
+	return gym.Param{Name: name, Types: []gym.TypeID{world.TCount}, Doc: doc, Min: least, Max: most}
 }
 
 var pageParam = optional(number("page", 1, 20, "page of the list, 1 if left out"))
 
-const revDoc = "the order's rev as it stands; any change of the order gives it a new one"
+// Parameters of changes of a subject, by index. Those after the rev are optional or missing in some domains.
+const (
+	argSubject = 0
+	argValue   = 1 // reason, place or part
+	argVersion = 2 // of a swap
+)
 
-// deskTools are the tools of the desk. finish is among them, distractors are not.
-var deskTools = []gym.Tool{
-	{Name: "find_customer", Doc: "Find customers by email, by phone, or by name with zip.", Run: findCustomer, Params: []gym.Param{
-		optional(param("email", desk.TEmail, "mail address")), optional(param("phone", desk.TPhone, "phone number")),
-		optional(param("name", desk.TName, "first and last name")), optional(param("zip", desk.TZip, "zip code")), pageParam}},
-	{Name: "get_customer", Doc: "Show a customer with the addresses on file and who referred them.", Run: getCustomer,
-		Params: []gym.Param{param("customer", desk.TCustomer, "the customer")}},
-	{Name: "list_orders", Doc: "List a customer's orders.", Run: listOrders, Params: []gym.Param{
-		param("customer", desk.TCustomer, "the customer"), optional(param("status", desk.TStatus, "only orders of this status")),
-		optional(param("day", desk.TDay, "only orders placed on this UTC day")), pageParam}},
-	{Name: "get_order", Doc: "Show an order with its lines and its rev.", Run: getOrder,
-		Params: []gym.Param{param("order", desk.TOrder, "the order")}},
-	{Name: "get_product", Doc: "Show a product and its variants.", Run: getProduct,
-		Params: []gym.Param{param("product", desk.TProduct, "the product")}},
-	{Name: "check_stock", Doc: "Show how many of a variant a site has.", Run: checkStock, Params: []gym.Param{
-		param("variant", desk.TVariant, "the variant"), param("site", desk.TSite, "the site")}},
-	{Name: "get_policy", Doc: "Show the policy on a topic: for each status of the order the remedy, and the code to close with.",
-		Run: getPolicy, Params: []gym.Param{param("topic", desk.TTopic, "the topic")}},
-	{Name: "quote_refund", Doc: "Quote the refund of lines of an order. The quote lapses after 32 ticks or when the order changes.",
-		Run: quoteRefund, Params: []gym.Param{param("order", desk.TOrder, "the order"),
-			{Name: "lines", Types: []gym.TypeID{desk.TLine}, List: true, Doc: "lines of that order"}}},
-	{Name: "verify_identity", Doc: "Verify a customer by one factor: email, phone or zip.", Writes: true, Run: verifyIdentity,
-		Params: []gym.Param{param("customer", desk.TCustomer, "the customer"), optional(param("email", desk.TEmail, "mail address given")),
-			optional(param("phone", desk.TPhone, "phone number given")), optional(param("zip", desk.TZip, "zip code given"))}},
-	{Name: "cancel_order", Doc: "Cancel an order.", Writes: true, Run: cancelOrder, Params: []gym.Param{
-		param("order", desk.TOrder, "the order"), param("reason", desk.TReason, "why"), param("if_rev", desk.TRev, revDoc)}},
-	{Name: "change_address", Doc: "Send an order to another address of its customer.", Writes: true, Run: changeAddress,
-		Params: []gym.Param{param("order", desk.TOrder, "the order"), param("address", desk.TAddress, "an address on file"),
-			param("if_rev", desk.TRev, revDoc)}},
-	{Name: "exchange_line", Doc: "Exchange a line of an order for a variant of the same product.", Writes: true, Run: exchangeLine,
-		Params: []gym.Param{param("order", desk.TOrder, "the order"), param("line", desk.TLine, "a line of it"),
-			param("variant", desk.TVariant, "what to send instead"), param("if_rev", desk.TRev, revDoc)}},
-	{Name: "issue_refund", Doc: "Pay out a refund quote to a customer who was verified.", Writes: true, Run: issueRefund,
-		Params: []gym.Param{param("quote", desk.TQuote, "the quote"), param("grant", desk.TGrant, "the verification")}},
-	{Name: "reserve", Doc: "Hold stock of a variant at a site.", Writes: true, Run: reserve, Params: []gym.Param{
-		param("variant", desk.TVariant, "the variant"), param("site", desk.TSite, "the site"), number("n", 1, 5, "how many")}},
-	{Name: "release", Doc: "Release a hold.", Writes: true, Run: release, Params: []gym.Param{param("hold", desk.THold, "the hold")}},
-	{Name: "open_ticket", Doc: "Hand a case to a queue.", Writes: true, Run: openTicket, Params: []gym.Param{
-		param("queue", desk.TQueue, "the queue"),
-		{Name: "subject", Types: []gym.TypeID{desk.TOrder, desk.TCustomer}, Doc: "the order or customer it is about"},
-		param("code", desk.TCode, "the code of the case")}},
-	{Name: "now", Doc: "Show the desk's clock, in ticks.", Run: func(t *gym.Turn) error { t.Int("now", t.Clock()); return nil }},
-	{Name: "convert", Doc: "Convert a stated moment to its UTC day, or a weight or length to another unit.", Run: convert,
-		Params: []gym.Param{param("x", desk.TMeasure, "such as 2031-05-04T03:10+09:00, 12 kg or 30 in"),
-			param("to", desk.TUnit, "what to convert to")}},
-	{Name: "wait", Doc: "Let time pass.", Run: wait, Params: []gym.Param{number("ticks", 1, 10, "how long")}},
-	{Name: "finish", Doc: "End the work on the case. Only what is committed here counts.", Finish: true, Run: finish,
-		Params: []gym.Param{
-			check.ArgOutcome: param("outcome", desk.TOutcome, "how it ended"),
-			check.ArgCode:    param("code", desk.TCode, "the code to close with"),
-			check.ArgEvidence: {Name: "evidence", Optional: true, List: true, Doc: "what the case asks to be cited",
-				Types: []gym.TypeID{desk.TRev, desk.TOrder, desk.TTicket, desk.TQuote, desk.TGrant, desk.THold}}}},
+// allTools are the shared tools, those of the domains and the distractors.
+func allTools() []gym.Tool {
+	out := sharedTools()
+	for _, d := range world.Domains {
+		for op := range world.NumOps {
+			t := gym.Tool{Name: d.Ops[op].Name, Doc: d.Ops[op].Doc, Params: params(d, op), Writes: op >= world.Allow}
+			t.Run = func(t *gym.Turn) error { return runOp(t, d, op) }
+			out = append(out, t)
+		}
+	}
+	return append(out, extraTools()...)
+}
+
+// params returns the parameters of a domain's tool.
+func params(d *world.Domain, op int) []gym.Param {
+	name := func(r world.Role) string { return d.Kinds[r].Name }
+	the := func(r world.Role) gym.Param { return param(name(r), d.TypeOf(r), "the "+name(r)) }
+	field := func(r world.Role, at int) string {
+		for _, f := range d.Kinds[r].Fields {
+			if f.At == at && f.Form != world.Refers {
+				return f.Name
+			}
+		}
+		return ""
+	}
+	change := func(more ...gym.Param) []gym.Param {
+		out := append([]gym.Param{the(world.Subject)}, more...)
+		out = append(out, param("if_rev", world.TRev, "the "+name(world.Subject)+"'s rev as it stands; any change gives it a new one"))
+		if d.NeedsPermit {
+			out = append(out, param(d.Change, world.TPermit, "the "+name(world.Permit)+" that it is made under"))
+		}
+		return append(out, optional(number("schema", 1, 3, "the schema that records have, if it is not 1")))
+	}
+	switch op {
+	case world.FindHolder:
+		return []gym.Param{optional(param("email", world.TEmail, "mail address")), optional(param("phone", world.TPhone, "phone number")),
+			optional(param("name", world.TName, "whole name")), optional(param(field(world.Holder, world.Zip), world.TZip, "goes with the name")), pageParam}
+	case world.GetHolder:
+		return []gym.Param{the(world.Holder)}
+	case world.ListSubjects:
+		return []gym.Param{the(world.Holder), optional(param(field(world.Subject, world.Status), d.T(world.TStatus), "only those")),
+			optional(param("day", world.TDay, "only those of this UTC day")), pageParam}
+	case world.GetSubject:
+		return []gym.Param{the(world.Subject)}
+	case world.FindGood:
+		return []gym.Param{param(field(world.Good, world.GoodItem), d.T(world.TItem), "what it is"), pageParam}
+	case world.GetGood:
+		return []gym.Param{the(world.Good)}
+	case world.GetPolicy:
+		return []gym.Param{param("topic", d.T(world.TTopic), "the topic")}
+	case world.ListOptions:
+		return []gym.Param{param(field(world.Option, world.Area), d.T(world.TCity), "where"), pageParam}
+	case world.GetOption:
+		return []gym.Param{the(world.Option)}
+	case world.Allow:
+		return []gym.Param{the(world.Holder)}
+	case world.Drop:
+		return change(param("reason", d.T(world.TReason), "why"))
+	case world.Move:
+		return change(param(name(world.Place), d.TypeOf(world.Place), "one of its "+name(world.Holder)))
+	case world.Swap:
+		return change(param(name(world.Part), d.TypeOf(world.Part), "one of it"), param(name(world.Version), d.TypeOf(world.Version), "of the same "+name(world.Good)))
+	case world.Reserve:
+		return []gym.Param{the(world.Option), number("n", 1, 5, "how much")}
+	case world.Release:
+		return []gym.Param{param("booking", world.TBooking, "the booking")}
+	}
+	return []gym.Param{param("queue", d.T(world.TQueue), "to whom"),
+		{Name: "about", Types: []gym.TypeID{d.TypeOf(world.Subject), d.TypeOf(world.Holder)}, Doc: "the " + name(world.Subject) + " or " + name(world.Holder)},
+		param("code", world.TCode, "the code of the case")}
+}
+
+// answer is one call under way.
+type answer struct {
+	*gym.Turn
+	w         *world.World
+	d         *world.Domain
+	op        int
+	truncated bool
+	stale     bool
+	partial   bool
+	dry       bool // nothing is changed or logged
+	before    []undo
+}
+
+// undo restores a field after a dry run.
+type undo struct {
+	row, field int
+	old        int32
 }
 
 // notFound is the one answer to an id that was never issued and to one that does not belong here.
@@ -85,93 +152,238 @@ func notFound(what string) error {
 	return &gym.ToolError{Code: "not_found", Text: "there is no such " + what}
 }
 
-func world(t *gym.Turn) *desk.World { return t.World.(*desk.World) }
-
-func entity(kind uint8, row int) gym.Entity { return gym.Entity{Kind: kind, Row: uint32(row)} }
-
-// found is the row of a required argument, or not_found.
-func found(t *gym.Turn, i int, find func(gym.Value) int, what string) (int, error) {
-	v, _ := t.One(i)
-	if row := find(v); row >= 0 {
+// arg finds the record of a required argument, or says not_found.
+func (a *answer) arg(i int, r world.Role) (int, error) {
+	v, _ := a.One(i)
+	if row := a.w.Find(v); row >= 0 && v.Type == a.d.TypeOf(r) && a.w.At(row).Role == r {
 		return row, nil
 	}
-	return -1, notFound(what)
+	return -1, notFound(a.d.Kinds[r].Name)
 }
 
-// showPage shows one page of rows in the order of their ids, which says nothing of when they were made.
-func showPage(t *gym.Turn, name string, rows []uint32, id func(row int) gym.Value, page int, show func(row int)) {
-	slices.SortFunc(rows, func(a, b uint32) int { return cmp.Compare(id(int(a)).Bits, id(int(b)).Bits) })
-	cond := t.Condition()
+// runOp answers a call of a domain's tool, or lets it fail as the weather has it.
+func runOp(t *gym.Turn, d *world.Domain, op int) error {
+	a := &answer{Turn: t, w: t.World.(*world.World), d: d, op: op}
+	if a.w.Domain != d {
+		return a.foreign()
+	}
+	fault := a.fault()
+	switch fault {
+	case world.TimeoutBefore:
+		return a.lost()
+	case world.TooMany:
+		return a.busy()
+	case world.PartialPage:
+		a.partial = true
+	case world.Truncated:
+		a.truncated = true
+	case world.StaleRead:
+		a.stale = true
+	case world.SilentNoOp:
+		a.dry = true
+	case world.NearMatch:
+		return a.somebodyElse()
+	case world.Drift:
+		a.w.Schema = 2
+	}
+	err := a.run()
+	for _, u := range slices.Backward(a.before) {
+		a.w.At(u.row).F[u.field] = u.old
+	}
+	if err == nil && fault != world.NoFault {
+		a.cue()
+		if fault == world.TimeoutAfter {
+			t.Mute()
+			a.sayLost()
+		}
+	} else if fault == world.Drift {
+		a.w.Schema = 1
+	}
+	return err
+}
+
+// foreign answers for a tool of another domain: it works, and there is nothing.
+func (a *answer) foreign() error {
+	switch a.op {
+	case world.FindHolder, world.ListSubjects, world.FindGood, world.ListOptions:
+		if a.op == world.ListSubjects {
+			return notFound(a.d.Kinds[world.Holder].Name)
+		}
+		a.Int("total", 0)
+		return nil
+	}
+	return notFound(a.Condition().Pack.Tools[a.Call.Tool].Params[0].Name)
+}
+
+func (a *answer) run() error {
+	switch a.op {
+	case world.FindHolder:
+		return a.findHolder()
+	case world.ListSubjects:
+		return a.listSubjects()
+	case world.FindGood:
+		return a.find(world.Good, world.GoodItem)
+	case world.ListOptions:
+		return a.find(world.Option, world.Area)
+	case world.GetHolder:
+		return a.get(world.Holder)
+	case world.GetSubject:
+		return a.get(world.Subject)
+	case world.GetGood:
+		return a.get(world.Good)
+	case world.GetOption:
+		return a.get(world.Option)
+	case world.GetPolicy:
+		a.record("", a.w.Lookup(world.Policy, int32(a.IntOr(0, 0))), true)
+		return nil
+	case world.Allow:
+		return a.allow()
+	case world.Drop, world.Move, world.Swap:
+		return a.change()
+	case world.Reserve:
+		return a.reserve()
+	case world.Release:
+		return a.release()
+	}
+	return a.handOver()
+}
+
+// field shows one field and, in a reading, logs that it was read.
+func (a *answer) field(row int, f *world.Field, reading bool) {
+	rec := a.w.At(row)
+	switch v, ok := a.w.Show(rec, f); {
+	case ok:
+		a.Show(f.Name, v)
+	case f.Form == world.Plain:
+		a.Int(f.Name, int64(rec.F[f.At]))
+	case f.Form == world.Yes && rec.F[f.At] > 0:
+		a.Bool(f.Name, true)
+	}
+	if reading && f.At >= 0 {
+		ver := a.w.Records.Ver(row)
+		if a.stale {
+			ver--
+		}
+		a.Read(a.w.Entity(row), world.Log(f.At), ver)
+	}
+}
+
+// short shows the fields of a record that lists show.
+func (a *answer) short(row int, reading bool) {
+	fields := a.d.Kinds[a.w.At(row).Role].Fields
+	for i := range fields {
+		if fields[i].Short {
+			a.field(row, &fields[i], reading)
+		}
+	}
+}
+
+// record shows a whole record, or in an echo what lists show of it. An echo is no reading: a confirmation must come from one.
+func (a *answer) record(name string, row int, reading bool) {
+	k := &a.d.Kinds[a.w.At(row).Role]
+	if name == "" {
+		name = k.Name
+	}
+	a.Record(name, a.w.ID(row))
+	defer a.End()
+	a.short(row, reading)
+	if !reading {
+		return
+	}
+	for i := range k.Fields {
+		if f := &k.Fields[i]; !f.Short {
+			a.field(row, f, true)
+		}
+	}
+	if a.truncated {
+		return
+	}
+	for _, child := range k.Children {
+		rows := a.w.Of(child, row)
+		if len(rows) == 0 && child >= world.Ticket {
+			continue
+		}
+		a.List(a.d.Kinds[child].Plural)
+		for _, r := range rows {
+			a.Record("", a.w.ID(r))
+			a.short(r, true)
+			a.End()
+		}
+		a.EndList()
+	}
+	if !k.HasRev {
+		return
+	}
+	asOf, rev, key := a.Clock(), a.w.Rev(row), "rev"
+	if a.stale {
+		asOf, rev = asOf-20, a.w.RevAt(row, a.w.Records.Ver(row)-1)
+	}
+	if a.w.At(row).Role == world.Subject && a.w.Schema == 2 {
+		key = "etag"
+		a.Int("schema", 2)
+	}
+	a.Int("as_of", asOf)
+	a.Show(key, rev)
+}
+
+func (a *answer) get(r world.Role) error {
+	row, err := a.arg(0, r)
+	if err == nil {
+		a.record("", row, true)
+	}
+	return err
+}
+
+// page shows one page of rows in the order of their ids, which says nothing of when they were made.
+func (a *answer) page(r world.Role, rows []uint32, page int) {
+	w := a.w
+	slices.SortFunc(rows, func(x, y uint32) int {
+		if w.At(int(x)).ID < w.At(int(y)).ID {
+			return -1
+		}
+		return 1
+	})
+	cond := a.Condition()
 	size := cond.Int("page_size")
 	from, to := min((page-1)*size, len(rows)), min(page*size, len(rows))
-	t.Int("total", int64(len(rows)))
-	t.Int("page", int64(page))
-	t.Bool("has_more", to < len(rows))
-	t.List(name)
-	for _, r := range rows[from:to] {
-		t.Record("", id(int(r)))
-		show(int(r))
-		t.End()
+	a.Int("total", int64(len(rows)))
+	a.Int("page", int64(page))
+	shown := rows[from:to]
+	if a.partial {
+		shown = shown[:len(shown)/2]
 	}
-	t.EndList()
+	a.Bool("has_more", to < len(rows) && !a.partial)
+	a.List(a.d.Kinds[r].Plural)
+	for _, row := range shown {
+		a.Record("", w.ID(int(row)))
+		a.short(int(row), true)
+		a.Read(w.Entity(int(row)), world.Log(world.Listed), w.Records.Ver(int(row)))
+		a.End()
+	}
+	a.EndList()
 }
 
-func findCustomer(t *gym.Turn) error {
-	w := world(t)
-	email, byEmail := t.One(0)
-	phone, byPhone := t.One(1)
-	name, byName := t.One(2)
-	zip, byZip := t.One(3)
+func (a *answer) findHolder() error {
+	email, byEmail := a.One(0)
+	phone, byPhone := a.One(1)
+	name, byName := a.One(2)
+	zip, byZip := a.One(3)
 	if !byEmail && !byPhone && !(byName && byZip) {
-		return gym.Refuse("bad_query", "give an email, a phone, or a name with a zip")
+		return gym.Refuse("bad_query", "give an email, a phone, or a name with what goes with it")
 	}
 	var buf [128]uint32
 	rows := buf[:0]
-	for i := range w.Customers.Len() {
-		c := w.Customers.At(i)
-		if (!byZip || c.ZipText() == zip.Text) && (!byName || c.Name() == name.Text) &&
-			(!byPhone || c.Phone() == phone.Text) && (!byEmail || c.Email() == email.Text) {
-			rows = append(rows, uint32(i))
+	mail := world.Field{Form: world.EmailOf}
+	call := world.Field{Form: world.PhoneOf}
+	a.w.Each(world.Holder, func(row int, rec *world.Record) bool {
+		is := func(f *world.Field, want string) bool { v, _ := a.w.Show(rec, f); return v.Text == want }
+		if (!byZip || rec.ZipText() == zip.Text) && (!byName || a.w.Name(rec) == name.Text) &&
+			(!byPhone || is(&call, phone.Text)) && (!byEmail || is(&mail, email.Text)) {
+			rows = append(rows, uint32(row))
 		}
-	}
-	showPage(t, "customers", rows, w.CustomerID, int(t.IntOr(4, 1)), func(row int) {
-		c := w.Customers.At(row)
-		t.Show("tier", desk.Word(desk.TTier, c.Tier))
-		t.Show("city", desk.Word(desk.TCity, c.City))
-		t.Read(entity(desk.KindCustomer, row), desk.FieldIdentity, w.Customers.Ver(row))
+		return true
 	})
-	return nil
-}
-
-func getCustomer(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindCustomer, "customer")
-	if err != nil {
-		return err
-	}
-	c := w.Customers.At(row)
-	t.Record("customer", w.CustomerID(row))
-	t.Show("name", desk.Text(desk.TName, c.Name()))
-	t.Show("zip", desk.Text(desk.TZip, c.ZipText()))
-	t.Show("email", desk.Text(desk.TEmail, c.Email()))
-	t.Show("phone", desk.Text(desk.TPhone, c.Phone()))
-	t.Show("tier", desk.Word(desk.TTier, c.Tier))
-	t.Show("city", desk.Word(desk.TCity, c.City))
-	t.Show("sponsor", w.CustomerID(int(c.Sponsor)))
-	e := entity(desk.KindCustomer, row)
-	t.Read(e, desk.FieldIdentity, w.Customers.Ver(row))
-	t.Read(e, desk.FieldSponsor, w.Customers.Ver(row))
-	t.List("addresses")
-	for i := range w.Addresses.Len() {
-		if a := w.Addresses.At(i); a.Customer == uint32(row) {
-			t.Record("", w.AddressID(i))
-			t.Show("street", desk.Text(desk.TStreet, a.StreetText()))
-			t.Read(entity(desk.KindAddress, i), desk.FieldStreet, w.Addresses.Ver(i))
-			t.End()
-		}
-	}
-	t.EndList()
-	t.End()
+	a.page(world.Holder, rows, int(a.IntOr(4, 1)))
 	return nil
 }
 
@@ -181,17 +393,16 @@ func dayNumber(s string) int {
 	if err != nil {
 		return -1
 	}
-	return int(d.Sub(desk.Epoch) / (24 * time.Hour))
+	return int(d.Sub(world.Epoch) / (24 * time.Hour))
 }
 
-func listOrders(t *gym.Turn) error {
-	w := world(t)
-	owner, err := found(t, 0, w.FindCustomer, "customer")
+func (a *answer) listSubjects() error {
+	owner, err := a.arg(0, world.Holder)
 	if err != nil {
 		return err
 	}
-	status, byStatus := t.One(1)
-	dayText, byDay := t.One(2)
+	status, byStatus := a.One(1)
+	dayText, byDay := a.One(2)
 	day := -1
 	if byDay {
 		if day = dayNumber(dayText.Text); day < 0 {
@@ -200,396 +411,278 @@ func listOrders(t *gym.Turn) error {
 	}
 	var buf [128]uint32
 	rows := buf[:0]
-	for i := range w.Orders.Len() {
-		o := w.Orders.At(i)
-		if o.Customer == uint32(owner) && (!byStatus || uint64(o.Status) == status.Bits) && (!byDay || int(o.Day) == day) {
-			rows = append(rows, uint32(i))
+	a.w.Each(world.Subject, func(row int, rec *world.Record) bool {
+		if rec.Up == uint32(owner+1) && (!byStatus || uint64(rec.F[world.Status]) == status.Bits) && (!byDay || int(rec.F[world.Day]) == day) {
+			rows = append(rows, uint32(row))
 		}
-	}
-	showPage(t, "orders", rows, w.OrderID, int(t.IntOr(3, 1)), func(row int) { showOrder(t, w, row) })
+		return true
+	})
+	a.page(world.Subject, rows, int(a.IntOr(3, 1)))
 	return nil
 }
 
-// rowOf shows what lists, writes and get_order all show of an order.
-func rowOf(t *gym.Turn, w *desk.World, row int) {
-	o := w.Orders.At(row)
-	t.Show("status", desk.Word(desk.TStatus, o.Status))
-	t.Show("item", desk.Word(desk.TItem, o.Item))
-	t.Show("site", desk.Word(desk.TSite, o.Site))
-	t.Show("street", desk.Text(desk.TStreet, w.Addresses.At(int(o.Address)).StreetText()))
+// find lists the records of a role whose field is the word given.
+func (a *answer) find(r world.Role, field int) error {
+	want := int32(a.IntOr(0, 0))
+	var buf [128]uint32
+	rows := buf[:0]
+	a.w.Each(r, func(row int, rec *world.Record) bool {
+		if rec.F[field] == want {
+			rows = append(rows, uint32(row))
+		}
+		return true
+	})
+	a.page(r, rows, int(a.IntOr(1, 1)))
+	return nil
 }
 
-// showOrder shows a row as reading it does, and logs that it was read.
-func showOrder(t *gym.Turn, w *desk.World, row int) {
-	rowOf(t, w, row)
-	e, ver := entity(desk.KindOrder, row), w.Orders.Ver(row)
-	t.Read(e, desk.FieldStatus, ver)
-	t.Read(e, desk.FieldItem, ver)
-	t.Read(e, desk.FieldAddress, ver)
+// to is a field and its new value.
+type to struct {
+	field int
+	value int32
 }
 
-// echo shows what a write made of an order. It is no reading: a confirmation must come from one.
-func echo(t *gym.Turn, w *desk.World, row int) {
-	t.Record("order", w.OrderID(row))
-	rowOf(t, w, row)
-	showWas(t, w.Orders.At(row))
-	t.End()
-}
-
-// showWas shows which status a cancelled order had.
-func showWas(t *gym.Turn, o *desk.Order) {
-	if o.Status == desk.Cancelled {
-		t.Show("was", desk.Word(desk.TStatus, o.Was))
+// set changes fields of a record and logs them at its next version.
+func (a *answer) set(row int, fields ...to) {
+	if a.dry {
+		rec := a.w.At(row)
+		for _, f := range fields {
+			a.before = append(a.before, undo{row, f.field, rec.F[f.field]})
+			rec.F[f.field] = f.value
+		}
+		return
+	}
+	rec := a.w.Records.Edit(row)
+	for _, f := range fields {
+		a.Write(a.w.Entity(row), world.Log(f.field), a.w.Records.Ver(row), int64(rec.F[f.field]), int64(f.value))
+		rec.F[f.field] = f.value
 	}
 }
 
-func getOrder(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindOrder, "order")
+// make adds a record that belongs to another and logs it, with as many of its fields as it has.
+func (a *answer) make(r world.Role, up int, fields ...int32) int {
+	made := 0
+	a.w.Each(r, func(int, *world.Record) bool { made++; return true })
+	rec := world.Record{Up: uint32(up + 1), Role: r, ID: a.w.Keys.ID(r, world.Runtime, made)}
+	copy(rec.F[:], fields)
+	row := a.w.Add(rec)
+	e := a.w.Entity(row)
+	a.Write(e, world.Log(world.Made), 1, 0, int64(up+1))
+	for f, v := range fields {
+		a.Write(e, world.Log(f), 1, 0, int64(v))
+	}
+	return row
+}
+
+func (a *answer) allow() error {
+	row, err := a.arg(0, world.Holder)
 	if err != nil {
 		return err
 	}
-	o, e, ver := w.Orders.At(row), entity(desk.KindOrder, row), w.Orders.Ver(row)
-	t.Record("order", w.OrderID(row))
-	showOrder(t, w, row)
-	showWas(t, o)
-	t.Show("customer", w.CustomerID(int(o.Customer)))
-	t.Show("day", desk.Text(desk.TDay, desk.DayText(int(o.Day))))
-	t.Int("total", int64(o.Total))
-	t.Int("tickets", int64(o.Tickets))
-	t.Read(e, desk.FieldTickets, ver)
-	t.Read(e, desk.FieldLines, ver)
-	t.List("lines")
-	lines := 0
-	for i := range w.Lines.Len() {
-		l := w.Lines.At(i)
-		if l.Order != uint32(row) {
-			continue
-		}
-		lines++
-		v := w.Variants.At(int(l.Variant))
-		t.Record("", w.LineID(i))
-		t.Show("item", desk.Word(desk.TItem, l.Item))
-		t.Show("product", w.ProductID(int(v.Product)))
-		t.Show("variant", w.VariantID(int(l.Variant)))
-		t.Int("qty", int64(l.Qty))
-		t.Int("exchanged", int64(l.Exchanged))
-		t.Int("refunded", int64(l.Refunded))
-		t.End()
-	}
-	t.EndList()
-	t.Int("line_count", int64(lines))
-	t.Show("rev", w.OrderRev(row))
-	t.End()
+	a.record("", a.make(world.Permit, row), false)
 	return nil
 }
 
-func getProduct(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindProduct, "product")
+// revArg is where a change takes the rev that it is made against.
+func revArg(op int) int {
+	if op == world.Swap {
+		return 3
+	}
+	return 2
+}
+
+// change drops, moves or swaps at a subject.
+func (a *answer) change() error {
+	row, err := a.arg(argSubject, world.Subject)
 	if err != nil {
 		return err
 	}
-	p := w.Products.At(row)
-	t.Record("product", w.ProductID(row))
-	t.Show("item", desk.Word(desk.TItem, p.Item))
-	t.Int("price", int64(p.Price))
-	t.Read(entity(desk.KindProduct, row), desk.FieldItem, w.Products.Ver(row))
-	t.List("variants")
-	for i := range w.Variants.Len() {
-		if v := w.Variants.At(i); v.Product == uint32(row) {
-			t.Record("", w.VariantID(i))
-			t.Show("size", desk.Word(desk.TSize, v.Size))
-			t.End()
+	at := revArg(a.op)
+	rev, _ := a.One(at)
+	next := at + 1
+	if a.d.NeedsPermit {
+		permit, err := a.arg(next, world.Permit)
+		if err != nil || a.w.At(permit).Up != a.w.At(row).Up {
+			return notFound(a.d.Kinds[world.Permit].Name + " for it")
 		}
+		next++
 	}
-	t.EndList()
-	t.End()
-	return nil
-}
-
-func checkStock(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindVariant, "variant")
-	if err != nil {
-		return err
+	rec := a.w.At(row)
+	switch {
+	case a.IntOr(next, 1) != int64(a.w.Schema):
+		return gym.Refuse("schema", "records have another schema by now; see get_docs")
+	case rev != a.w.Rev(row):
+		return gym.Refuse("stale", "if_rev is not its current rev")
+	case rec.F[world.Status] == world.Dropped:
+		return gym.Refuse("closed", "it is closed for good")
 	}
-	t.Int("qty", int64(w.Variants.At(row).Stock[t.IntOr(1, 0)]))
-	t.Int("as_of", t.Clock())
-	t.Read(entity(desk.KindVariant, row), desk.FieldStock, w.Variants.Ver(row))
-	return nil
-}
-
-func getPolicy(t *gym.Turn) error {
-	w := world(t)
-	row := int(t.IntOr(0, 0)) // one policy a topic, in order
-	p := w.Policies.At(row)
-	t.Record("policy", gym.Value{Type: desk.TPolicy, Bits: p.ID})
-	t.Show("topic", desk.Word(desk.TTopic, p.Topic))
-	attrs := desk.Types[desk.TPolicy].Attrs
-	for s := range desk.NumActive {
-		t.Show(attrs[s], desk.Word(desk.TRemedy, p.Remedy[s]))
-		t.Show(attrs[desk.NumActive+s], desk.Word(desk.TCode, p.Code[s]))
-	}
-	t.Show("rev", w.PolicyRev(row))
-	t.Read(entity(desk.KindPolicy, row), desk.FieldRules, w.Policies.Ver(row))
-	t.End()
-	return nil
-}
-
-const quoteTicks = 32
-
-func quoteRefund(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindOrder, "order")
-	if err != nil {
-		return err
-	}
-	lines, amount := uint8(0), 0
-	for _, v := range t.Call.Arg(1) {
-		i := w.FindLine(v)
-		if i < 0 || w.Lines.At(i).Order != uint32(row) {
-			return notFound("line of that order")
+	var apply func()
+	switch a.op {
+	case world.Drop:
+		apply = func() {
+			a.set(row, to{world.Was, 1 + rec.F[world.Status]}, to{world.Status, world.Dropped}, to{world.Reason, 1 + int32(a.IntOr(argValue, 0))})
 		}
-		l := w.Lines.At(i)
-		if lines>>l.Position&1 == 0 && l.Refunded == 0 {
-			lines |= 1 << l.Position
-			amount += int(w.Products.At(int(w.Variants.At(int(l.Variant)).Product)).Price) * int(l.Qty)
+	case world.Move:
+		place, err := a.arg(argValue, world.Place)
+		if err != nil || a.w.At(place).Up != rec.Up {
+			return notFound(a.d.Kinds[world.Place].Name + " for it")
 		}
-	}
-	method := 0
-	if w.Orders.At(row).Status == desk.Delivered {
-		method = 1
-	}
-	until := t.Clock() + quoteTicks
-	t.Record("quote", w.Quote(row, lines, until))
-	t.Int("amount", int64(amount))
-	t.Show("method", desk.Word(desk.TMethod, method))
-	t.Int("expires", until)
-	t.Read(entity(desk.KindOrder, row), desk.FieldLines, w.Orders.Ver(row))
-	t.End()
-	return nil
-}
-
-func verifyIdentity(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindCustomer, "customer")
-	if err != nil {
-		return err
-	}
-	c := w.Customers.At(row)
-	factors, right := 0, true
-	for i, is := range [...]string{c.Email(), c.Phone(), c.ZipText()} {
-		if v, given := t.One(1 + i); given {
-			factors++
-			right = right && v.Text == is
+		apply = func() { a.set(row, to{world.At, int32(place + 1)}) }
+	case world.Swap:
+		part, err := a.arg(argValue, world.Part)
+		if err != nil || a.w.At(part).Up != uint32(row+1) {
+			return notFound(a.d.Kinds[world.Part].Name + " of it")
+		}
+		version, err := a.arg(argVersion, world.Version)
+		was := a.w.At(part).Ref(world.PartVersion)
+		if err != nil || a.w.At(version).Up != a.w.At(was).Up {
+			return notFound(a.d.Kinds[world.Version].Name + " for it")
+		}
+		apply = func() {
+			a.set(part, to{world.PartVersion, int32(version + 1)}, to{world.Swaps, a.w.At(part).F[world.Swaps] + 1})
+			a.set(row, to{world.Changes, rec.F[world.Changes] + 1})
 		}
 	}
 	switch {
-	case factors != 1:
-		return gym.Refuse("bad_query", "give one of email, phone and zip")
-	case !right:
-		return gym.Refuse("denied", "that is not on file")
+	case a.blocked():
+		return gym.Refuse("locked", "a setting blocks changes")
+	case rec.F[world.Event] == world.EventDue:
+		return a.conflict(row)
+	case rec.F[world.Down] == world.ChangesDown:
+		return a.failForGood(row)
 	}
-	i := w.Grants.Len()
-	w.Grants.Append(desk.Grant{ID: w.Keys.ID(desk.KindGrant, desk.Runtime, i), Customer: uint32(row)})
-	t.Write(entity(desk.KindGrant, i), desk.FieldMade, 1, 0, int64(row))
-	t.Record("grant", gym.Value{Type: desk.TGrant, Bits: w.Grants.At(i).ID})
-	t.End()
+	apply()
+	a.record("", row, false)
 	return nil
 }
 
-// writable is the order of a write that needs the current rev.
-func writable(t *gym.Turn, revArg int) (int, error) {
-	w := world(t)
-	row, err := found(t, 0, w.FindOrder, "order")
-	if err != nil {
-		return row, err
-	}
-	rev, _ := t.One(revArg)
-	switch {
-	case rev != w.OrderRev(row):
-		return row, gym.Refuse("stale", "if_rev is not the order's current rev")
-	case w.Orders.At(row).Status == desk.Cancelled:
-		return row, gym.Refuse("closed", "the order is cancelled")
-	}
-	return row, nil
-}
-
-// editOrder changes one field of an order and logs it.
-func editOrder(t *gym.Turn, row int, field uint8, change func(o *desk.Order) (old, new int64)) {
-	w := world(t)
-	old, new := change(w.Orders.Edit(row))
-	t.Write(entity(desk.KindOrder, row), field, w.Orders.Ver(row), old, new)
-}
-
-func cancelOrder(t *gym.Turn) error {
-	row, err := writable(t, 2)
-	if err != nil {
-		return err
-	}
-	w := world(t)
-	reason := 1 + uint8(t.IntOr(1, 0))
-	editOrder(t, row, desk.FieldStatus, func(o *desk.Order) (old, new int64) {
-		old, o.Was, o.Status, o.Reason = int64(o.Status), o.Status, desk.Cancelled, reason
-		return old, desk.Cancelled
+// blocked reports whether a setting blocks changes.
+func (a *answer) blocked() (yes bool) {
+	a.w.Each(world.Setting, func(_ int, rec *world.Record) bool {
+		yes = yes || rec.F[world.Blocks] > 0 && rec.F[world.On] > 0
+		return true
 	})
-	t.Write(entity(desk.KindOrder, row), desk.FieldReason, w.Orders.Ver(row), 0, int64(reason))
-	echo(t, w, row)
-	return nil
+	return yes
 }
 
-func changeAddress(t *gym.Turn) error {
-	row, err := writable(t, 2)
+func (a *answer) reserve() error {
+	row, err := a.arg(0, world.Option)
 	if err != nil {
 		return err
 	}
-	w := world(t)
-	a, err := found(t, 1, w.FindAddress, "address")
-	if err != nil || w.Addresses.At(a).Customer != w.Orders.At(row).Customer {
-		return notFound("address of that customer")
-	}
-	editOrder(t, row, desk.FieldAddress, func(o *desk.Order) (old, new int64) {
-		old, o.Address = int64(o.Address), uint32(a)
-		return old, int64(a)
-	})
-	echo(t, w, row)
+	n, rec := int32(a.IntOr(1, 1)), a.w.At(row)
+	a.set(row, to{world.Used, rec.F[world.Used] + n})
+	a.record("", a.make(world.Booking, row, n, 1), false)
 	return nil
 }
 
-func exchangeLine(t *gym.Turn) error {
-	row, err := writable(t, 3)
-	if err != nil {
-		return err
+func (a *answer) release() error {
+	v, _ := a.One(0)
+	row := a.w.Find(v)
+	if row < 0 || a.w.At(row).Role != world.Booking {
+		return notFound("booking")
 	}
-	w := world(t)
-	i, err := found(t, 1, w.FindLine, "line")
-	if err != nil || w.Lines.At(i).Order != uint32(row) {
-		return notFound("line of that order")
+	if a.w.At(row).F[world.Open] == 0 {
+		return gym.Refuse("closed", "it was given back before")
 	}
-	v, err := found(t, 2, w.FindVariant, "variant")
-	if err != nil || w.Variants.At(v).Product != w.Variants.At(int(w.Lines.At(i).Variant)).Product {
-		return notFound("variant of that product")
-	}
-	l := w.Lines.Edit(i)
-	e, ver := entity(desk.KindLine, i), w.Lines.Ver(i)
-	t.Write(e, desk.FieldVariant, ver, int64(l.Variant), int64(v))
-	t.Write(e, desk.FieldExchanged, ver, int64(l.Exchanged), int64(l.Exchanged)+1)
-	l.Variant = uint32(v)
-	l.Exchanged++
-	editOrder(t, row, desk.FieldLines, func(o *desk.Order) (old, new int64) {
-		o.Changes++
-		return int64(o.Changes) - 1, int64(o.Changes)
-	})
-	echo(t, w, row)
+	a.set(row, to{world.Open, 0})
+	option := a.w.At(row).Owner()
+	a.set(option, to{world.Used, a.w.At(option).F[world.Used] - a.w.At(row).F[world.Amount]})
+	a.record("", row, false)
 	return nil
 }
 
-func issueRefund(t *gym.Turn) error {
-	w := world(t)
-	q, _ := t.One(0)
-	row, lines, until, ok := w.OpenQuote(q)
-	if !ok {
-		return notFound("valid quote")
+func (a *answer) handOver() error {
+	v, _ := a.One(1)
+	row := a.w.Find(v)
+	if row < 0 || v.Type != a.w.ID(row).Type {
+		return notFound("record")
 	}
-	g, err := found(t, 1, w.FindGrant, "verification")
-	if err != nil || w.Grants.At(g).Customer != w.Orders.At(row).Customer {
-		return notFound("verification of that customer")
+	rec := a.w.At(row)
+	if rec.F[world.Down] == world.HandOverDown && rec.Role == world.Subject {
+		return a.failForGood(row)
 	}
-	if t.Clock() > until {
-		return gym.Refuse("expired", "the quote has lapsed")
+	ticket := a.make(world.Ticket, row, int32(a.IntOr(0, 0)), int32(a.IntOr(2, 0)))
+	if a.w.At(row).Role == world.Subject {
+		a.set(row, to{world.Tickets, a.w.At(row).F[world.Tickets] + 1})
 	}
-	if lines == 0 {
-		return gym.Refuse("closed", "the quote is over nothing")
-	}
-	for i := range w.Lines.Len() {
-		if l := w.Lines.At(i); l.Order == uint32(row) && lines>>l.Position&1 == 1 {
-			w.Lines.Edit(i).Refunded = 1
-			t.Write(entity(desk.KindLine, i), desk.FieldRefunded, w.Lines.Ver(i), 0, 1)
-		}
-	}
-	editOrder(t, row, desk.FieldLines, func(o *desk.Order) (old, new int64) {
-		o.Changes++
-		return int64(o.Changes) - 1, int64(o.Changes)
-	})
-	echo(t, w, row)
+	a.record("", ticket, false)
 	return nil
 }
 
-func reserve(t *gym.Turn) error {
-	w := world(t)
-	row, err := found(t, 0, w.FindVariant, "variant")
-	if err != nil {
-		return err
+// sharedTools are those that every domain has. finish is among them.
+func sharedTools() []gym.Tool {
+	evidence := []gym.TypeID{world.TRev, world.TIncident, world.TBooking, world.TTicket}
+	for _, d := range world.Domains {
+		evidence = append(evidence, d.TypeOf(world.Subject))
 	}
-	site, n := t.IntOr(1, 0), t.IntOr(2, 1)
-	have := int64(w.Variants.At(row).Stock[site])
-	if have < n {
-		return gym.Refuse("no_stock", "the site has fewer")
+	return []gym.Tool{
+		toolNow: {Name: "now", Doc: "Show the clock, in ticks.", Run: func(t *gym.Turn) error { t.Int("now", t.Clock()); return nil }},
+		toolConvert: {Name: "convert", Doc: "Convert a stated moment to its UTC day, or a weight or length to another unit.", Run: convert,
+			Params: []gym.Param{param("x", world.TMeasure, "such as 2031-05-04T03:10+09:00, 12 kg or 30 in"),
+				param("to", world.TUnit, "what to convert to")}},
+		toolWait: {Name: "wait", Doc: "Let time pass.", Run: wait, Params: []gym.Param{number("ticks", 1, 20, "how long")}},
+		toolFinish: {Name: "finish", Doc: "End the work on the case. Only what is committed here counts.", Finish: true,
+			Run: func(t *gym.Turn) error { t.Say("case", "closed"); return nil },
+			Params: []gym.Param{
+				check.ArgOutcome:  param("outcome", world.TOutcome, "how it ended"),
+				check.ArgCode:     param("code", world.TCode, "the code to close with"),
+				check.ArgEvidence: {Name: "evidence", Optional: true, List: true, Doc: "what the case asks to be cited", Types: evidence}}},
+		toolNotice: {Name: "get_notice", Doc: "Show a notice of the board.", Run: getNotice, Params: []gym.Param{number("number", 1, maxNotices, "which")}},
+		toolDocs:   {Name: "get_docs", Doc: "Show what form records and changes have by now.", Run: getDocs},
+		toolSetting: {Name: "get_setting", Doc: "Show whether a setting is on and whether it blocks changes.", Run: getSetting,
+			Params: []gym.Param{param("key", world.TSwitch, "the setting")}},
+		toolSwitch: {Name: "set_setting", Doc: "Turn a setting on or off.", Writes: true, Run: setSetting,
+			Params: []gym.Param{param("key", world.TSwitch, "the setting"), number("on", 0, 1, "1 for on, 0 for off")}},
 	}
-	w.Variants.Edit(row).Stock[site] -= int16(n)
-	t.Write(entity(desk.KindVariant, row), desk.FieldStock, w.Variants.Ver(row), have, have-n)
-	i := w.Holds.Len()
-	w.Holds.Append(desk.Hold{ID: w.Keys.ID(desk.KindHold, desk.Runtime, i), Variant: uint32(row), Site: uint8(site), N: uint8(n), Open: true})
-	t.Write(entity(desk.KindHold, i), desk.FieldMade, 1, 0, int64(row))
-	t.Record("hold", gym.Value{Type: desk.THold, Bits: w.Holds.At(i).ID})
-	t.Int("qty", n)
-	t.End()
-	return nil
 }
 
-func release(t *gym.Turn) error {
-	w := world(t)
-	i, err := found(t, 0, w.FindHold, "hold")
-	if err != nil {
-		return err
-	}
-	if !w.Holds.At(i).Open {
-		return gym.Refuse("closed", "the hold was released before")
-	}
-	h := w.Holds.Edit(i)
-	h.Open = false
-	t.Write(entity(desk.KindHold, i), desk.FieldOpen, w.Holds.Ver(i), 1, 0)
-	v := w.Variants.Edit(int(h.Variant))
-	t.Write(entity(desk.KindVariant, int(h.Variant)), desk.FieldStock, w.Variants.Ver(int(h.Variant)),
-		int64(v.Stock[h.Site]), int64(v.Stock[h.Site])+int64(h.N))
-	v.Stock[h.Site] += int16(h.N)
-	t.Record("hold", gym.Value{Type: desk.THold, Bits: h.ID})
-	t.End()
-	return nil
-}
+// maxNotices is how many notices the board has. The first maxGap are for the memory_gap dial.
+const (
+	maxGap     = 20
+	maxNotices = 24
+)
 
-func openTicket(t *gym.Turn) error {
-	w := world(t)
-	queue, code := t.IntOr(0, 0), t.IntOr(2, 0)
-	subject, _ := t.One(1)
-	kind, row := desk.KindOrder, -1
-	if subject.Type == desk.TCustomer {
-		kind = desk.KindCustomer
-		row = w.FindCustomer(subject)
-	} else {
-		row = w.FindOrder(subject)
-	}
+func getNotice(t *gym.Turn) error {
+	w := t.World.(*world.World)
+	n := t.IntOr(0, 1)
+	row := w.Lookup(world.Notice, int32(n))
 	if row < 0 {
-		return notFound("subject")
+		return notFound("notice")
 	}
-	i := w.Tickets.Len()
-	w.Tickets.Append(desk.Ticket{ID: w.Keys.ID(desk.KindTicket, desk.Runtime, i), Subject: uint32(row), Kind: kind,
-		Queue: uint8(queue), Code: uint8(code)})
-	e := entity(desk.KindTicket, i)
-	t.Write(e, desk.FieldMade, 1, 0, int64(row))
-	t.Write(e, desk.FieldQueue, 1, 0, queue)
-	t.Write(e, desk.FieldCode, 1, 0, code)
-	if kind == desk.KindOrder {
-		editOrder(t, row, desk.FieldTickets, func(o *desk.Order) (old, new int64) {
-			o.Tickets++
-			return int64(o.Tickets) - 1, int64(o.Tickets)
-		})
+	t.Int("notice", n)
+	t.Say("text", "Be kind to those who call. Keep your desk in order.")
+	t.Read(w.Entity(row), world.Log(world.Number), w.Records.Ver(row))
+	return nil
+}
+
+func getDocs(t *gym.Turn) error {
+	w := t.World.(*world.World)
+	t.Int("schema", int64(w.Schema))
+	if w.Schema == 2 {
+		t.Say("text", "A record's rev is shown as etag. Changes give schema 2, and the etag as if_rev.")
+	} else {
+		t.Say("text", "A record's rev is shown as rev. Changes need not give the schema.")
 	}
-	t.Record("ticket", gym.Value{Type: desk.TTicket, Bits: w.Tickets.At(i).ID})
-	t.Show("queue", desk.Word(desk.TQueue, int(queue)))
-	t.Show("code", desk.Word(desk.TCode, int(code)))
-	t.End()
+	return nil
+}
+
+func getSetting(t *gym.Turn) error {
+	w := t.World.(*world.World)
+	row := w.Lookup(world.Setting, int32(t.IntOr(0, 0)))
+	rec := w.At(row)
+	t.Bool("on", rec.F[world.On] > 0)
+	t.Bool("blocks", rec.F[world.Blocks] > 0)
+	ver := w.Records.Ver(row)
+	t.Read(w.Entity(row), world.Log(world.On), ver)
+	t.Read(w.Entity(row), world.Log(world.Blocks), ver)
+	return nil
+}
+
+func setSetting(t *gym.Turn) error {
+	a := answer{Turn: t, w: t.World.(*world.World)}
+	a.set(a.w.Lookup(world.Setting, int32(t.IntOr(0, 0))), to{world.On, int32(t.IntOr(1, 0))})
+	t.Bool("on", t.IntOr(1, 0) > 0)
 	return nil
 }
 
@@ -598,32 +691,32 @@ const momentLayout = "2006-01-02T15:04Z07:00"
 
 func convert(t *gym.Turn) error {
 	x, _ := t.One(0)
-	to := t.IntOr(1, 0)
-	if to == desk.UTCDay {
+	to := int(t.IntOr(1, 0))
+	if to == world.UTCDay {
 		at, err := time.Parse(momentLayout, x.Text)
 		if err != nil {
 			return gym.Refuse("bad_query", "a moment is spelled like 2031-05-04T03:10+09:00")
 		}
-		t.Show("day", desk.Text(desk.TDay, at.UTC().Format(time.DateOnly)))
+		t.Show("day", world.Text(world.TDay, at.UTC().Format(time.DateOnly)))
 		return nil
 	}
-	amount, unit, _ := strings.Cut(x.Text, " ")
-	v, err := strconv.ParseFloat(amount, 64)
+	number, unit, _ := strings.Cut(x.Text, " ")
+	v, err := strconv.ParseFloat(number, 64)
 	factor := 0.0
 	switch {
-	case unit == "lb" && to == desk.Kilograms:
+	case unit == "lb" && to == world.Kilograms:
 		factor = 0.45359237
-	case unit == "kg" && to == desk.Pounds:
+	case unit == "kg" && to == world.Pounds:
 		factor = 1 / 0.45359237
-	case unit == "in" && to == desk.Centimetres:
+	case unit == "in" && to == world.Centimetres:
 		factor = 2.54
-	case unit == "cm" && to == desk.Inches:
+	case unit == "cm" && to == world.Inches:
 		factor = 1 / 2.54
 	}
 	if err != nil || factor == 0 {
 		return gym.Refuse("bad_query", "that does not convert to the unit")
 	}
-	t.Show("measure", desk.Text(desk.TMeasure, strconv.FormatFloat(v*factor, 'f', 2, 64)+" "+desk.Types[desk.TUnit].Enum[to]))
+	t.Show("measure", world.Text(world.TMeasure, strconv.FormatFloat(v*factor, 'f', 2, 64)+" "+world.Types[world.TUnit].Enum[to]))
 	return nil
 }
 
@@ -633,7 +726,8 @@ func wait(t *gym.Turn) error {
 	return nil
 }
 
-func finish(t *gym.Turn) error {
-	t.Say("case", "closed")
-	return nil
+// spellMoment spells an instant of a day in a place with an offset from UTC, in hours.
+func spellMoment(day, hour, minute, offset int) string {
+	at := world.Epoch.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
+	return at.In(time.FixedZone(fmt.Sprint(offset), offset*3600)).Format(momentLayout)
 }

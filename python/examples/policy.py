@@ -29,12 +29,12 @@ Array = NDArray[Any]
 Obs = dict[str, Array]
 
 SLOTS, ACTIONS, TOOLS, PARAMS = 64, 65, 64, 6
-TYPES, ROLES, ATTRS = 32, 8, 8
+TYPES, ROLES, ATTRS = 80, 8, 8
 TYPE, ROLE, AGE, OWNER, NEWEST, TURN, MATCHES, MISMATCH, ATTR = range(9)
 SLOT_HIDDEN, HIDDEN = 48, 128
 STATED = slice(4, 14)  # where the goal of the pack `tooluse` states words (1 + index)
 RECORD = slice(8, 13)  # those among them that records show too: item, site, status, tier, city
-ORDER, POLICY = 2, 7  # types of that pack, 1 + index
+ORDER, POLICY = 24, 28  # types of that pack, 1 + index
 STATUS, WAS = 0, 1  # attributes of an order
 
 _eye_type = np.eye(TYPES, dtype=np.float32)

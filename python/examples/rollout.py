@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from policy import Array, Obs, Policy, uniforms
 
-ENV = "provegym/ToolUseStructured-v0"
+ENV = "provegym/ToolUseStructured-v1"
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,17 @@ SPLIT = {
         "extra_tools": ["0", "4", "8", "16"],
         "indirection": ["0", "1", "2"],
         "slack": ["3", "2.5", "2", "1.6"],
+        # The example learner sees these at their easiest only.
+        "depth": ["4"],
+        "width": ["1"],
+        "opacity": ["0"],
+        "constraints": ["0"],
+        "fault_rate": ["0"],
+        "fault_class": ["2"],
+        "events": ["0"],
+        "memory_gap": ["0"],
+        "amendments": ["0"],
+        "refusal_share": ["0"],
     },
     "combinations": [
         {"name": "crowd", "region": "eval", "dials": {"near_duplicates": ["8", "16"], "indirection": ["2"]}},
@@ -53,12 +64,13 @@ SPLIT = {
 TRAINED = ("resolve-act", "branch", "refusal")
 HELD_OUT = [(f, q) for f in TRAINED for q in ("indirection=2&near_duplicates=8", "extra_tools=8&page_size=10")]
 NEW_FAMILY = [("for-each", "fanout=1"), ("for-each", "")]
-EASY: list[tuple[str, dict[str, str]]] = [("L0", {}), ("L1", {}), ("L0", {"indirection": "2"})]  # preset, and dials over it
+# Preset, and dials over it.
+EASY: list[tuple[str, dict[str, str]]] = [("L0", {}), ("L1", {"constraints": "0"}), ("L0", {"indirection": "2"})]
 
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[float, float]] = {
-    "oracle_episodes": (228, 120),
-    "imitation_epochs": (5, 5),
+    "oracle_episodes": (480, 120),
+    "imitation_epochs": (6, 5),
     "check_episodes": (200, 60),
     "baseline_tasks": (20, 4),
     "break_budget": (800, 120),
@@ -72,7 +84,7 @@ SIZES: dict[str, tuple[float, float]] = {
 }
 RATE, IMITATION_RATE, ENTROPY, PASSES, MINIBATCH = 1e-3, 2e-3, 0.003, 2, 1024
 BASE_RANGE = (0.10, 0.60)
-BASELINES = ("nc2_random_valid", "priority_heuristic", "reader", "oracle")
+BASELINES = ("nc2_random_valid", "priority_heuristic", "blind_oracle", "oracle")
 
 
 class StopError(Exception):

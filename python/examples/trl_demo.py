@@ -45,6 +45,18 @@ from provegym.adapters.trl import (
 from provegym.policies.chat import Local, play
 
 PACK = "tooluse"
+EASIEST = {
+    "depth": "4",
+    "width": "1",
+    "opacity": "0",
+    "constraints": "0",
+    "fault_rate": "0",
+    "fault_class": "2",
+    "events": "0",
+    "memory_gap": "0",
+    "amendments": "0",
+    "refusal_share": "0",
+}
 SPLIT = {
     "pack": PACK,
     "families": {"for-each": "test"},
@@ -55,12 +67,13 @@ SPLIT = {
         "indirection": ["0"],
         "near_duplicates": ["0", "2", "4"],
         "slack": ["3", "2.5", "2", "1.6"],
+        **{k: [v] for k, v in EASIEST.items()},
     },
     "combinations": [{"name": "tight", "region": "eval", "dials": {"near_duplicates": ["2", "4"], "slack": ["2", "1.6"]}}],
     "tier": "dial combinations of trained families, and one family seen by the sealed look only",
 }
 TRAINED = ("resolve-act", "branch", "refusal")
-EASY = {"fanout": "1", "page_size": "50", "extra_tools": "0", "indirection": "0"}
+EASY = {"fanout": "1", "page_size": "50", "extra_tools": "0", "indirection": "0", **EASIEST}
 
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[int, int]] = {
@@ -180,7 +193,7 @@ class Run:
         if kept.exists():
             return
         _, model = self.base()
-        with provegym.Curriculum(PACK, split=self.split, key=self.seed + 1, mode="uniform") as sampler:
+        with provegym.Curriculum(PACK, split=self.split, key=self.seed + 1, mode="uniform", families=TRAINED) as sampler:
             tasks = [d.task for d in sampler.ask(self.size["base_episodes"])]
         model.to(self.device())
         policy = Local(model, tokenizer, batch_size=64, max_new_tokens=TURN, seed=self.seed)
@@ -202,7 +215,12 @@ class Run:
         """GRPO by TRL, with everything that ProveGym adds; ends with the sealed look and the report."""
         s, gpu = self.size, torch.cuda.is_available()
         factory = environment_factory(
-            PACK, split=self.split, trace=self.out, key=self.seed, run={"policy": "trl-demo", "config": {"seed": self.seed}}
+            PACK,
+            family=TRAINED,
+            split=self.split,
+            trace=self.out,
+            key=self.seed,
+            run={"policy": "trl-demo", "config": {"seed": self.seed}},
         )
         trainer = GRPOTrainer(
             model,

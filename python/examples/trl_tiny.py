@@ -75,7 +75,7 @@ def transcripts(task_ids: Sequence[str], agent: str = "oracle", **door: Any) -> 
         with provegym.Trace(folder, pack=PACK) as store:
             provegym.rollout(agent, task_ids, trace=store, **door)
         played = {e["task"]: e["id"] for e in traces.query(folder, "episodes")}  # which ended in any order
-        env = gym.make("provegym/ToolUse-v0", **door)
+        env = gym.make("provegym/ToolUse-v1", **door)
         for task in task_ids:
             instruction, _ = env.reset(options={"task": task})
             messages: Transcript = [{"role": "user", "content": instruction}]
@@ -386,7 +386,7 @@ class Episode:
 
     def __init__(self, task: str, tok: PreTrainedTokenizerFast, door: dict[str, Any]) -> None:
         self.tok = tok
-        self.env = gym.make("provegym/ToolUse-v0", **door)
+        self.env = gym.make("provegym/ToolUse-v1", **door)
         instruction, _ = self.env.reset(options={"task": task})
         self.messages: Transcript = [{"role": "user", "content": instruction}]
         self.ids: list[int] = tok.apply_chat_template(self.messages, add_generation_prompt=True, return_dict=False)

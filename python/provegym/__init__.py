@@ -5,7 +5,7 @@ environment that is made, so a process may import this and fork.
 
 >>> import gymnasium as gym
 >>> import provegym
->>> env = gym.make("provegym/ToolUse-v0")
+>>> env = gym.make("provegym/ToolUse-v1")
 >>> instruction, info = env.reset(seed=7)
 >>> result, reward, terminated, truncated, info = env.step('{"tool": "no_such_tool"}')
 >>> info["outcome"], reward, terminated
@@ -91,7 +91,7 @@ def manifest() -> list[dict[str, Any]]:
 def ids() -> list[str]:
     """Returns the ids that importing registered.
 
-    >>> "provegym/ToolUse-v0" in ids()
+    >>> "provegym/ToolUse-v1" in ids()
     True
     """
     return [f"provegym/{p['title']}{view}-v{p['version'] - 1}" for p in manifest() for view in ("", "Structured")]

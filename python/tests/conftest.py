@@ -64,13 +64,13 @@ def env(request: pytest.FixtureRequest) -> Iterator[gym.Env[Any, Any]]:
 
 @pytest.fixture
 def text_env() -> Iterator[Any]:
-    made: Any = gym.make("provegym/ToolUse-v0").unwrapped
+    made: Any = gym.make("provegym/ToolUse-v1").unwrapped
     yield made
     made.close()
 
 
 @pytest.fixture
 def number_env() -> Iterator[Any]:
-    made: Any = gym.make("provegym/ToolUseStructured-v0").unwrapped
+    made: Any = gym.make("provegym/ToolUseStructured-v1").unwrapped
     yield made
     made.close()

@@ -16,7 +16,7 @@ import provegym
 from provegym import errors
 from provegym.errors import BadInputError, BusyError, ClosedError, ForkError, StateError, UnknownNameError
 
-TEXT, NUMBERS = "provegym/ToolUse-v0", "provegym/ToolUseStructured-v0"
+TEXT, NUMBERS = "provegym/ToolUse-v1", "provegym/ToolUseStructured-v1"
 PACK = next(p for p in provegym.manifest() if p["name"] == "tooluse")
 FAMILY, DIAL = PACK["families"][0], PACK["dials"][0]
 
@@ -83,7 +83,7 @@ RESETS: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("a malformed task id", {"options": {"task": "tooluse"}}, BadInputError, "tooluse"),
     ("a task that is not a string", {"options": {"task": 3}}, BadInputError, "string"),
     ("a task of 100 kB", {"options": {"task": "t" * 100_000}}, BadInputError, "100000 bytes"),
-    ("a task of an unknown family", {"options": {"task": "tooluse@1/nope#seed=1"}}, UnknownNameError, "nope"),
+    ("a task of an unknown family", {"options": {"task": "tooluse@2/nope#seed=1"}}, UnknownNameError, "nope"),
     ("labels without a task", {"options": {"labels": {"arm": "a"}}}, BadInputError, "task"),
     ("a snapshot that is not one", {"options": {"snapshot": b"no"}}, BadInputError, "snapshot"),
     ("a snapshot that is text", {"options": {"snapshot": "no"}}, BadInputError, "bytes"),

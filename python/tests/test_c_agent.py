@@ -41,8 +41,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("pack", [p["name"] for p in provegym.manifest()])
 def test_same_digests(program: Path, pack: str, seed: int) -> None:
     told = subprocess.run([program, pack, str(seed), str(EPISODES)], capture_output=True, text=True, check=True).stdout
-    title = next(p["title"] for p in provegym.manifest() if p["name"] == pack)
-    env: Any = gym.make(f"provegym/{title}Structured-v0").unwrapped
+    told_of = next(p for p in provegym.manifest() if p["name"] == pack)
+    env: Any = gym.make(f"provegym/{told_of['title']}Structured-v{told_of['version'] - 1}").unwrapped
     draw, lines = splitmix64(seed), []
     for episode in range(EPISODES):
         env.reset(seed=None if episode else seed)

@@ -19,7 +19,7 @@ from provegym import Split, Trace, _lib, prove, rollout
 from provegym.cli import main
 from provegym.cli.run import wilson
 
-TASK = "tooluse@1/branch?near_duplicates=8#seed=7"
+TASK = "tooluse@2/branch?near_duplicates=8#seed=7"
 
 
 def out(capsys: Any, *argv: str, status: int = 0) -> str:
@@ -28,12 +28,12 @@ def out(capsys: Any, *argv: str, status: int = 0) -> str:
 
 
 def test_tasks(capsys: Any) -> None:
-    assert "provegym/ToolUse-v0" in out(capsys, "tasks")
+    assert "provegym/ToolUse-v1" in out(capsys, "tasks")
     text = out(capsys, "tasks", "tooluse")
     assert "resolve-act" in text and "oracle" in text and "fanout" in text
     assert json.loads(out(capsys, "tasks", "tooluse", "--json"))[0]["name"] == "tooluse"
     ids = json.loads(out(capsys, "tasks", "tooluse", "-n", "3", "--preset", "L2", "--family", "for-each", "--json"))
-    assert len(ids) == 3 and all(i.startswith("tooluse@1/for-each?") for i in ids)
+    assert len(ids) == 3 and all(i.startswith("tooluse@2/for-each?") for i in ids)
     assert len(out(capsys, "tasks", "tooluse", "--dial", "fanout=12").splitlines()) == 10
     text = out(capsys, "tasks", TASK)
     assert text.startswith(TASK) and "get_policy" in text and json.loads(out(capsys, "tasks", TASK, "--json"))["task"] == TASK
@@ -50,8 +50,8 @@ def test_tasks(capsys: Any) -> None:
         (["run", "tooluse", "--agent", "nc6_minus_step", "--variant", "99", "-n", "70"], "variants"),
         (["run", "tooluse", TASK], "name one pack, or task ids"),
         (["run", TASK, "-n", "3"], "a task id says it all"),
-        (["run", "tooluse@1/branch"], "add #seed="),
-        (["play", "tooluse@1/brunch#seed=1"], 'did you mean "branch"'),
+        (["run", "tooluse@2/branch"], "add #seed="),
+        (["play", "tooluse@2/brunch#seed=1"], 'did you mean "branch"'),
         (["tasks", "-n", "3"], "name one"),
         (["prove", "table", "none.json"], "none.json"),
         (["trace", "verify", "none.db"], "none.db"),
@@ -91,7 +91,7 @@ def test_help(capsys: Any) -> None:
 def test_play(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('?\n? finish\nfinish outcome=nope\n{"tool": "nope"}\n' + "nope x\n" * 200))
     text = out(capsys, "play", "tooluse", "--preset", "L0", "--seed", "3")
-    assert "tooluse@1/" in text and '"unknown_tool"' in text and "truncated: reward 0" in text
+    assert "tooluse@2/" in text and '"unknown_tool"' in text and "truncated: reward 0" in text
     assert out(capsys, "play", "tooluse", "--preset", "L0", "--seed", "3").startswith(text.partition("\n")[0])  # no input left
     text = out(capsys, "play", TASK, "--action", '{"tool": "now"}', "--action", "nonsense")
     assert text.startswith(TASK) and '{"ok":{"now":1}}' in text and '"code":"bad_call"' in text.splitlines()[-1]
@@ -157,16 +157,16 @@ def test_trace(capsys: Any, tmp_path: Path) -> None:
 def test_prove(capsys: Any, tmp_path: Path) -> None:
     split = Split.freeze({"pack": "tooluse", "families": {"for-each": "test"}})
     draft = {
-        "pack": "tooluse@1",
+        "pack": "tooluse@2",
         "base": {"rule": "a baseline"},
         "looks": [{"id": "final", "weight": 1.0, "checkpoint": "last"}],
-        "conditions": [{"id": "tooluse@1/for-each", "tier": "held-out-family", "G": 40, "psi0": 0.3}],
+        "conditions": [{"id": "tooluse@2/for-each", "tier": "held-out-family", "G": 40, "psi0": 0.3}],
     }
     plan = prove.freeze(draft, key=11, split=split)
     slots, store, frozen = prove.tasks(plan, "final", key=11), str(tmp_path / "t.db"), tmp_path / "plan.json"
     frozen.write_text(json.dumps(plan))
     assert "overall" in out(capsys, "prove", "table", str(frozen))
-    for arm, agent in (("base", "blind_oracle"), ("checkpoint", "oracle")):
+    for arm, agent in (("base", "priority_heuristic"), ("checkpoint", "oracle")):
         run = {"policy": agent, "checkpoint_hash": agent, "plan_hash": plan["hash"], "split_hash": split.hash}
         look = {"purpose": "sealed", "look": "final", "arm": arm}
         labels = [{**look, "cluster": s["cluster"], "sample": s["sample"]} for s in slots]
@@ -180,11 +180,11 @@ def test_prove(capsys: Any, tmp_path: Path) -> None:
 
 
 def test_break(capsys: Any) -> None:
-    argv = ("break", "tooluse", "--budget", "400")
+    argv = ("break", "tooluse", "--agent", "expected_value", "--budget", "400")
     report = json.loads(out(capsys, *argv, "--json"))
     text = out(capsys, *argv)
     assert report["groups"] and report["groups"][0]["label"] in text and "What may remain" in text
-    assert "priority_heuristic" in text and "0 distinct" in out(capsys, *argv[:2], "--agent", "oracle", "--budget", "200")
+    assert "expected_value" in text and "0 distinct" in out(capsys, *argv[:2], "--agent", "oracle", "--budget", "200")
     assert "first_hit" in out(capsys, "break", "echo", "--budget", "100")
 
 

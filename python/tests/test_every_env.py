@@ -21,7 +21,7 @@ modes = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda m: m.val
 
 
 def test_ids_are_registered() -> None:
-    assert "provegym/ToolUse-v0" in gym.registry and "provegym/ToolUseStructured-v0" in gym.registry
+    assert "provegym/ToolUse-v1" in gym.registry and "provegym/ToolUseStructured-v1" in gym.registry
     assert set(provegym.ids()) == {i for i in gym.registry if i.startswith("provegym/")}
     with pytest.raises(gym.error.NameNotFound, match="ToolUse"):
         gym.make("provegym/TollUse-v0")

@@ -17,17 +17,17 @@ PLAN: dict[str, Any] = {
     "pack": "tooluse",
     "base": {"rule": "x"},
     "looks": [{"id": "final", "checkpoint": "last"}],
-    "conditions": [{"id": "tooluse@1/refusal", "tier": "held-out-family", "G": 20}],
+    "conditions": [{"id": "tooluse@2/refusal", "tier": "held-out-family", "G": 20}],
 }
 WHERE = {"pack": "tooluse", "split": SPLIT, "key": "1"}
-TASK = "tooluse@1/branch?fanout=3#seed=7"
+TASK = "tooluse@2/branch?fanout=3#seed=7"
 ODD: list[Any] = [None, True, 0, -1, 1.5, 2**31, 2**53, -(2**63), 2**70, "", "\0", "é", "x" * 100_000, "1", TASK, [], [[]], {}]
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("packs", {"pack": "echo"}),
     ("task", {"task": TASK}),
     ("sample", {"pack": "tooluse", "n": 2, "seed": "1", "preset": ["L0"], "split": SPLIT, "mode": "train"}),
     ("split.freeze", {"split": {"pack": "tooluse", "mechanisms": {"by_id": "test"}, "train_dials": {"slack": ["2"]}}}),
-    ("split.region", {"split": SPLIT, "condition": "tooluse@1/branch"}),
+    ("split.region", {"split": SPLIT, "condition": "tooluse@2/branch"}),
     ("rollout", {"agent": "oracle", "tasks": [{"task": TASK, "labels": {"arm": "a"}}], "view": "structured", "variant": 0}),
     ("break.new", {**WHERE, "budget": 60, "tau": 0.5, "checkpoint": "a"}),
     ("curriculum.new", {**WHERE, "mode": "failures"}),

@@ -15,7 +15,7 @@ import gymnasium as gym
 import pytest
 from agents import play
 
-TEXT = "provegym:provegym/ToolUse-v0"  # the part before the colon is imported, in a spawned process too
+TEXT = "provegym:provegym/ToolUse-v1"  # the part before the colon is imported, in a spawned process too
 
 
 def run(code: str, **env: str) -> str:
@@ -32,9 +32,9 @@ def test_importing_loads_nothing() -> None:
         def loaded(): return [n for n in ("libprovegym", "_native") if n in open("/proc/self/maps").read()]
         import gymnasium, provegym
         print(loaded())
-        gymnasium.spec("provegym/ToolUse-v0"), provegym.ids(), provegym.manifest(), provegym.errors
+        gymnasium.spec("provegym/ToolUse-v1"), provegym.ids(), provegym.manifest(), provegym.errors
         print(loaded())
-        gymnasium.make("provegym/ToolUse-v0")
+        gymnasium.make("provegym/ToolUse-v1")
         print(loaded())
     """)
     assert told.splitlines() == ["[]", "[]", "['libprovegym', '_native']"]
@@ -44,7 +44,7 @@ def test_fork_before_the_first_environment() -> None:
     told = run("""
         import os, gymnasium, provegym
         child = os.fork()
-        env = gymnasium.make("provegym/ToolUse-v0")
+        env = gymnasium.make("provegym/ToolUse-v1")
         task = env.reset(seed=1)[1]["task"]
         env.close()
         if child == 0: os._exit(0)
@@ -73,7 +73,7 @@ def test_nothing_opens_a_socket() -> None:
         opened = []
         sys.addaudithook(lambda event, args: opened.append(event) if event.startswith("socket.") else None)
         import gymnasium, provegym, provegym.cli, provegym.vector, provegym.breaker, provegym.curriculum, provegym.prove
-        envs = gymnasium.make_vec("provegym/ToolUse-v0", 8)
+        envs = gymnasium.make_vec("provegym/ToolUse-v1", 8)
         envs.reset(seed=1)
         for _ in range(20): envs.step(["{}"] * 8)
         fds = [os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{n}")]
@@ -85,7 +85,7 @@ def test_nothing_opens_a_socket() -> None:
 def test_ctrl_c_during_recv() -> None:
     code = """
         import gymnasium, provegym
-        envs = gymnasium.make_vec("provegym/ToolUse-v0", 2)
+        envs = gymnasium.make_vec("provegym/ToolUse-v1", 2)
         envs.reset(seed=1)
         envs.send(["{}"], [0])
         print("ready", flush=True)
@@ -110,7 +110,7 @@ def test_no_leak_over_many_environments() -> None:
         def fds(): return len(os.listdir("/proc/self/fd"))
         def threads(): return len(os.listdir("/proc/self/task"))
         def once():
-            envs = gymnasium.make_vec("provegym/ToolUseStructured-v0", 16)
+            envs = gymnasium.make_vec("provegym/ToolUseStructured-v1", 16)
             envs.reset(seed=1)
             envs.close()
         for _ in range(20): once()
@@ -128,7 +128,7 @@ def test_a_dropped_environment_is_closed() -> None:
     told = run("""
         import gc, gymnasium, provegym
         from provegym import _lib
-        env = gymnasium.make("provegym/ToolUse-v0").unwrapped
+        env = gymnasium.make("provegym/ToolUse-v1").unwrapped
         handle = env._batch.native.handle
         del env; gc.collect()
         try: _lib.request("vec.info", {"env": 0}, handle)

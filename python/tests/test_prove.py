@@ -24,9 +24,9 @@ def split() -> Split:
 
 @pytest.fixture(scope="module")
 def draft() -> dict[str, Any]:
-    condition = {"id": "tooluse@1/for-each", "tier": "held-out-family", "G": 40, "psi0": 0.3}
+    condition = {"id": "tooluse@2/for-each", "tier": "held-out-family", "G": 40, "psi0": 0.3}
     return {
-        "pack": "tooluse@1",
+        "pack": "tooluse@2",
         "base": {"rule": "a baseline"},
         "looks": [{"id": "final", "weight": 1.0, "checkpoint": "last"}],
         "conditions": [condition],
@@ -62,7 +62,7 @@ def records(plan: dict[str, Any], split: Split, agents: dict[str, str]) -> list[
 
 def test_the_planning_table(draft: dict[str, Any], tmp_path: Path, capsys: Any) -> None:
     rows = prove.table(draft)["rows"]
-    assert [r["condition"] for r in rows] == ["tooluse@1/for-each", "overall"] and 0 < rows[0]["mde"] < 1
+    assert [r["condition"] for r in rows] == ["tooluse@2/for-each", "overall"] and 0 < rows[0]["mde"] < 1
     (tmp_path / "draft.json").write_text(json.dumps(draft))
     assert main(["prove", "table", str(tmp_path / "draft.json")]) == 0
     assert "for-each" in capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_a_look_and_its_report(plan: dict[str, Any], split: Split) -> None:
 
 
 def test_sample_is_what_environments_draw(seed: int) -> None:
-    env: Any = gym.make("provegym/ToolUse-v0", preset=["L1", "L2"]).unwrapped
+    env: Any = gym.make("provegym/ToolUse-v1", preset=["L1", "L2"]).unwrapped
     drawn = [env.reset(seed=seed if i == 0 else None)[1]["task"] for i in range(5)]
     assert provegym.sample("tooluse", 5, seed=seed, preset=["L1", "L2"]) == drawn
     assert provegym.task(drawn[0])["instruction"] == env.reset(options={"task": drawn[0]})[0]
@@ -101,10 +101,10 @@ def test_sample_is_what_environments_draw(seed: int) -> None:
 
 @pytest.mark.parametrize("pack", [p["name"] for p in provegym.manifest()])
 def test_the_oracles_actions_replay_here(pack: str, seed: int) -> None:
-    title = next(p["title"] for p in provegym.manifest() if p["name"] == pack)
+    told_of = next(p for p in provegym.manifest() if p["name"] == pack)
     tasks = provegym.sample(pack, 10, seed=seed)
     played = provegym.rollout("oracle", tasks, view="structured", actions=True)
-    env: Any = gym.make(f"provegym/{title}Structured-v0").unwrapped
+    env: Any = gym.make(f"provegym/{told_of['title']}Structured-v{told_of['version'] - 1}").unwrapped
     for task, told in zip(tasks, played, strict=True):
         env.reset(options={"task": task})
         for action in told["actions"]:

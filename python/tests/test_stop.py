@@ -61,7 +61,7 @@ def test_what_is_no_end_is_refused(text_env: Any, seed: int) -> None:
     text_env.step("x")
 
 
-@pytest.mark.parametrize("view", ["ToolUse-v0", "ToolUseStructured-v0"])
+@pytest.mark.parametrize("view", ["ToolUse-v1", "ToolUseStructured-v1"])
 def test_stopped_episodes_are_recorded_and_replay(tmp_path: Path, seed: int, view: str) -> None:
     store = Trace(tmp_path / "a.db", pack="tooluse")
     env: Any = gym.make(f"provegym/{view}", trace=store).unwrapped
@@ -87,7 +87,7 @@ def test_stopped_episodes_are_recorded_and_replay(tmp_path: Path, seed: int, vie
 
 def test_rows_of_a_vector(seed: int, tmp_path: Path) -> None:
     store = Trace(tmp_path / "b.db", pack="tooluse")
-    envs: Any = gym.make_vec("provegym/ToolUse-v0", 3, trace=store, autoreset_mode="Disabled")
+    envs: Any = gym.make_vec("provegym/ToolUse-v1", 3, trace=store, autoreset_mode="Disabled")
     envs.reset(seed=seed)
     envs.step(["x"] * 3)
     before = envs.observations()
@@ -105,14 +105,14 @@ def test_rows_of_a_vector(seed: int, tmp_path: Path) -> None:
     envs.close()
     store.close()
 
-    envs = gym.make_vec("provegym/ToolUse-v0", 2)  # next step
+    envs = gym.make_vec("provegym/ToolUse-v1", 2)  # next step
     envs.reset(seed=seed)
     task = envs.get_attr("task")
     envs.stop(0, "truncated")
     _, _, _, truncated, infos = envs.step(["x"] * 2)
     assert not truncated.any() and infos["_task"].tolist() == [True, False] and envs.get_attr("task")[0] != task[0]
     envs.close()
-    envs = gym.make_vec("provegym/ToolUse-v0", 2, autoreset_mode="SameStep")
+    envs = gym.make_vec("provegym/ToolUse-v1", 2, autoreset_mode="SameStep")
     envs.reset(seed=seed)
     with pytest.raises(StateError, match="same_step"):
         envs.stop(0, "truncated")

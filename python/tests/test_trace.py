@@ -22,7 +22,7 @@ from provegym.errors import BadInputError, ClosedError, ProveGymError, StateErro
 
 def test_an_environment_records(tmp_path: Path, seed: int) -> None:
     store = tmp_path / "a.db"
-    env: Any = gym.make("provegym/ToolUse-v0", trace=store, labels={"purpose": "train", "arm": "a"}).unwrapped
+    env: Any = gym.make("provegym/ToolUse-v1", trace=store, labels={"purpose": "train", "arm": "a"}).unwrapped
     told = play(env, seed, 60)
     Trace.shared(store, "tooluse").flush()
     episodes = trace.query(store, "episodes")
@@ -37,7 +37,7 @@ def test_an_environment_records(tmp_path: Path, seed: int) -> None:
 def test_a_trace_is_shared_and_outlives_its_users(tmp_path: Path, seed: int) -> None:
     store = Trace(tmp_path / "b.db", {"policy": "random"}, pack="tooluse")
     assert Trace.shared(tmp_path / "b.db", "tooluse") is store
-    envs: Any = gym.make_vec("provegym/ToolUseStructured-v0", 4, trace=store, autoreset_mode="SameStep")
+    envs: Any = gym.make_vec("provegym/ToolUseStructured-v1", 4, trace=store, autoreset_mode="SameStep")
     rng = np.random.default_rng(seed)
     envs.reset(seed=seed)
     ended = 0
@@ -57,7 +57,7 @@ def test_what_is_flushed_survives_kill(tmp_path: Path) -> None:
     code = f"""
         import gymnasium, provegym, sys
         store = provegym.Trace({str(tmp_path / "c.db")!r}, pack="tooluse")
-        envs = gymnasium.make_vec("provegym/ToolUse-v0", 8, trace=store, autoreset_mode="SameStep")
+        envs = gymnasium.make_vec("provegym/ToolUse-v1", 8, trace=store, autoreset_mode="SameStep")
         envs.reset(seed=1)
         ended = 0
         while True:
@@ -79,7 +79,7 @@ def test_what_is_flushed_survives_kill(tmp_path: Path) -> None:
 
 def test_packs_of_one_store_have_runs_of_their_own(tmp_path: Path, seed: int) -> None:
     store = tmp_path / "d.db"
-    for id_ in ("provegym/ToolUse-v0", "provegym/Echo-v0", "provegym/ToolUseStructured-v0"):
+    for id_ in ("provegym/ToolUse-v1", "provegym/Echo-v0", "provegym/ToolUseStructured-v1"):
         env: Any = gym.make(id_, trace=store).unwrapped
         play(env, seed, 40)
         env.close()
@@ -89,7 +89,7 @@ def test_packs_of_one_store_have_runs_of_their_own(tmp_path: Path, seed: int) ->
 
 def test_a_run_of_another_pack_is_refused(tmp_path: Path, seed: int) -> None:
     store = Trace(tmp_path / "e.db", pack="echo")
-    env: Any = gym.make("provegym/ToolUse-v0", trace=store).unwrapped
+    env: Any = gym.make("provegym/ToolUse-v1", trace=store).unwrapped
     with pytest.raises(BadInputError, match="pack"):
         env.reset(seed=seed)
         store.flush()

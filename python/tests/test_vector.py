@@ -13,7 +13,7 @@ from agents import pick_number
 import provegym
 from provegym.errors import BadInputError, StateError
 
-TEXT, NUMBERS = "provegym/ToolUse-v0", "provegym/ToolUseStructured-v0"
+TEXT, NUMBERS = "provegym/ToolUse-v1", "provegym/ToolUseStructured-v1"
 
 
 def numbers(envs: Any, rng: np.random.Generator) -> Any:

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.slow
 CODE = """
 import sys, gymnasium as gym, provegym
 assert provegym.__file__.startswith(sys.prefix), provegym.__file__
-env = gym.make("provegym/ToolUse-v0")
+env = gym.make("provegym/ToolUse-v1")
 env.reset(seed=1)
 result, *_ = env.step('{"tool": "nope"}')
-envs = gym.make_vec("provegym/ToolUseStructured-v0", 3)
+envs = gym.make_vec("provegym/ToolUseStructured-v1", 3)
 envs.reset(seed=1)
 print(env.unwrapped.task, "unknown_tool" in result, provegym.build_info()["version"])
 """
@@ -63,9 +63,9 @@ def test_it_works_elsewhere_without_go(python: Path, tmp_path: Path) -> None:
     env.pop("PYTHONPATH", None)
     told = subprocess.run([python, "-c", CODE], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("tooluse@1/") and told.stdout.endswith(" True 0.1.0\n")
+    assert told.stdout.startswith("tooluse@2/") and told.stdout.endswith(" True 0.1.0\n")
     listed = subprocess.run([python.parent / "provegym", "tasks"], cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert "provegym/ToolUse-v0" in listed.stdout
+    assert "provegym/ToolUse-v1" in listed.stdout
 
 
 def test_exports_are_ours_alone(wheel: Path, tmp_path: Path) -> None:

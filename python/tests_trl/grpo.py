@@ -28,7 +28,8 @@ GROUP, ROWS, SLOTS = 4, 6, 9  # with two ranks a generation batch is three group
 
 
 def main(folder: Path, steps: int, resume: bool) -> None:
-    factory = environment_factory("tooluse", split=provegym.Split.freeze(SPLIT), trace=folder / "runs", key=5)
+    families = ("resolve-act", "branch", "refusal")
+    factory = environment_factory("tooluse", family=families, split=provegym.Split.freeze(SPLIT), trace=folder / "runs", key=5)
     trainer = GRPOTrainer(
         make_model(),
         args=GRPOConfig(

@@ -23,7 +23,7 @@ def test_leaves(tmp_path: Path, model: Any, tokenizer: Any, monkeypatch: pytest.
     factory = adapter.environment_factory("tooluse", preset="L0", trace=tmp_path / "runs", key=3)
     tree = adapter.TreeRollouts(factory, leaves=LEAVES, latest=3, key=11)
     plans = {i: oracle(factory.task(i)[0], tmp_path / f"oracle{i}") for i in range(2)}
-    instructions = {gym.make("provegym/ToolUse-v0").reset(options={"task": factory.task(i)[0]})[0]: i for i in range(2)}
+    instructions = {gym.make("provegym/ToolUse-v1").reset(options={"task": factory.task(i)[0]})[0]: i for i in range(2)}
 
     def generate(self: Any, conversations: Any, rooms: Any) -> list[list[int]]:
         """Roots go by the oracle to its end; the leaves that they grow say something else at once."""
@@ -87,7 +87,7 @@ def test_leaves(tmp_path: Path, model: Any, tokenizer: Any, monkeypatch: pytest.
     rows = [played[i] for i in tree._env.get_attr("episode_id")]
     assert len(played) == len({r["id"] for r in rows}) == 8
     for i, row in enumerate(rows):
-        fresh = gym.make("provegym/ToolUse-v0")
+        fresh = gym.make("provegym/ToolUse-v1")
         fresh.reset(options={"task": row["task"]})
         steps = [s["text"] for s in traces.query(factory.trace.path, "steps", episode=row["id"])]
         if i % 2:

@@ -1,45 +1,24 @@
-// Package check is what the reward of an orders-desk episode is made of: predicates over the first world, the last world and
-// the call log. It imports no audit, and the agent never sees it.
+// Package check is what the reward of a case is made of: predicates over the first world, the last world and the call log. All
+// of it is data of one Spec. It imports no audit, and the agent never sees it.
 package check
 
 import (
 	"provegym/gym"
-	"provegym/packs/tooluse/desk"
+	"provegym/packs/tooluse/world"
 )
 
-// Act is what a task wants done to each of its orders.
+// Act is what a case wants done.
 type Act uint8
 
 const (
-	Cancel    Act = iota + 1
-	Readdress     // send it to Spec.Address
-	Exchange      // the line Spec.Line, for the same variant
-	Escalate      // a ticket about it in Spec.Queue
-	Refuse        // nothing, and to say so
+	Drop     Act = iota + 1
+	Move         // to another place of its holder
+	Swap         // a part, for a version
+	Escalate     // a ticket about it
+	Refuse       // nothing, and to say so
+	Book         // the best options
+	Chain        // book, move and hand over, or undo
 )
-
-// Spec is what one task is made from: instruction, gold, check, allowed writes, plan and controls all come from it.
-type Spec struct {
-	Act     Act
-	Orders  []uint32 // rows of the orders that the act is for
-	Line    uint32
-	Address uint32
-	Reason  uint8
-	Queue   uint8
-	Code    uint8 // to close with
-	Policy  int   // row of the policy that decides, -1 if the instruction decides
-	Set     bool  // the finish cites the orders themselves, not the rev of the only one
-
-	Known  uint32 // row of the customer whom the instruction describes
-	Decoys Decoys
-}
-
-// Decoys are what a careless agent would act on instead, for controls.
-type Decoys struct {
-	Own     int // row of the nearest other order of the owner, -1 if there is none
-	Foreign int // row of the nearest order of anybody else, -1 if there is none
-	Address int // row of an address of the owner that the first order neither has nor shall get
-}
 
 // Parameters of the finish tool, by index.
 const (
@@ -48,223 +27,455 @@ const (
 	ArgEvidence
 )
 
-// Outcome returns the outcome that a right finish names.
-func (s *Spec) Outcome() uint8 {
-	if s.Act == Refuse {
-		return desk.Refused
-	}
-	return desk.Done
+// Any stands for any value in an Effect.
+const Any = -1 << 40
+
+// Effect is a change of one field, as the call log has it. Of a record that a tool made, Row is -1 and Up is 1 + the row that it
+// belongs to.
+type Effect struct {
+	Role  world.Role
+	Row   int
+	Up    uint32
+	Field int
+	New   int64
 }
 
-// Field returns the field of an order that the act changes.
-func (s *Spec) Field() uint8 {
-	switch s.Act {
-	case Readdress:
-		return desk.FieldAddress
-	case Exchange:
-		return desk.FieldLines
-	case Escalate:
-		return desk.FieldTickets
+// Is reports whether a write has the effect.
+func (x *Effect) Is(last *world.World, a *gym.Access) bool {
+	if a.Entity.Kind != uint8(x.Role) || a.Field != world.Log(x.Field) || x.New != Any && a.New != x.New {
+		return false
 	}
-	return desk.FieldStatus
+	if x.Row >= 0 {
+		return a.Entity.Row == uint32(x.Row)
+	}
+	return last.At(int(a.Entity.Row)).Up == x.Up
 }
 
-// Evidence returns what a right finish cites in world w.
-func (s *Spec) Evidence(w *desk.World) []gym.Value {
-	if !s.Set {
-		return []gym.Value{w.OrderRev(int(s.Orders[0]))}
-	}
-	out := make([]gym.Value, len(s.Orders))
-	for i, o := range s.Orders {
-		out[i] = w.OrderID(int(o))
-	}
-	return out
+// Allow is an effect that may take place, Max times.
+type Allow struct {
+	Effect
+	Max int
 }
 
-// Check returns the checks of the task.
+// Goal is a condition of the end: a field that has a value or, with Row -1, a number of records that tools made, whose fields
+// have the values.
+type Goal struct {
+	Role   world.Role
+	Row    int
+	Field  int
+	Want   int32
+	Up     uint32 // of made ones
+	Count  int    // of made ones
+	Fields []int32
+}
+
+// When says when a fact has to be seen.
+type When uint8
+
+const (
+	BeforeChange When = iota // before the first change, or the finish if there is none
+	BeforeSwitch             // before a change of the same record
+	AtLast                   // as it is in the end
+	Between                  // after the first target was read and before the first change
+)
+
+// Fact is a field of a record that has to be seen.
+type Fact struct {
+	Row   int
+	Field int
+	When  When
+}
+
+// Choice is a set of options of which the best are to be booked.
+type Choice struct {
+	Feasible []int // rows
+	Need     int
+	Best     int32 // total cost of the cheapest Need of them
+}
+
+// Ban forbids to read a field, of all records of a role but those of one owner, once a message was shown; at once if there is none.
+type Ban struct {
+	Role   world.Role
+	Field  int
+	But    uint32 // 1 + row of the owner whose records may be read; 0 for nobody's
+	Follow gym.Value
+	Told   bool // Follow counts
+}
+
+// Cite is one member of the evidence: a rev, an id, or the id of what a tool made.
+type Cite struct {
+	Row  int
+	Rev  bool
+	Role world.Role // of what was made, for the record at Row
+}
+
+// Spec is what one case is made from: instruction, gold, check, allowed writes, plan and controls all come from it.
+type Spec struct {
+	Act     Act
+	Targets []int // rows of the subjects that the act is for
+	Owner   int   // row of their holder
+	Outcome uint8
+	Code    uint8 // to close with
+	Cites   []Cite
+
+	Goals   []Goal
+	Choice  *Choice
+	Allowed []Allow
+	Facts   []Fact
+	Confirm int         // field of the targets that has to be read back, -1 for none
+	Orders  [][2]Effect // an effect, and one that comes after it
+	Bans    []Ban
+	NotYet  int64 // no change before this tick
+
+	// For planner, controls and baselines.
+	Known   int // row of the holder whom the instruction describes
+	Policy  int // row of the policy that decides, -1 if the instruction decides
+	Part    int
+	Place   int
+	Version int // row; swap only
+	Reason  uint8
+	Queue   uint8
+	Set     bool // the act is for all that match, and they are cited
+	Lock    int  // row of the setting that blocks, -1 for none
+	Near    Near
+	Said    Said
+}
+
+// Said is what the instruction says where messages have it otherwise.
+type Said struct {
+	Reason, Queue, Code uint8
+	Place               int
+	Amended             bool // it differs
+}
+
+// Near is what a careless agent would take instead.
+type Near struct {
+	Own     int // row of the nearest other subject of the owner, -1 if there is none
+	Foreign int // row of the nearest subject of anybody else, -1 if there is none
+	Place   int // row of a place of the owner that the first target neither has nor shall get
+}
+
+// Check returns the checks of the case.
 func (s *Spec) Check() gym.Check {
 	c := gym.Check{
-		Goals:      []gym.Predicate{{Name: "acted", Holds: s.acted}},
-		Path:       []gym.Predicate{{Name: "read_current_before_write", Holds: s.readCurrent}},
 		Collateral: gym.Predicate{Name: "only_allowed_writes", Holds: s.onlyAllowed},
 		Commit:     gym.Predicate{Name: "finish", Holds: s.committed},
 	}
+	if s.Outcome != world.Done {
+		c.Goals = append(c.Goals, gym.Predicate{Name: "not_done_said", Holds: s.said})
+	}
 	if s.Act == Refuse {
-		c.Goals = []gym.Predicate{{Name: "refused", Holds: refused}, {Name: "untouched", Holds: s.untouched}}
-		c.Path = []gym.Predicate{{Name: "read_case", Holds: s.readCase}}
-	} else {
+		c.Goals = append(c.Goals, gym.Predicate{Name: "untouched", Holds: s.untouched})
+	}
+	if len(s.Goals) > 0 {
+		c.Goals = append(c.Goals, gym.Predicate{Name: "acted", Holds: s.acted})
+	}
+	if s.Choice != nil {
+		c.Goals = append(c.Goals, gym.Predicate{Name: "booked_the_best", Holds: s.booked})
+	}
+	c.Path = append(c.Path, gym.Predicate{Name: "read_before_change", Holds: s.readBefore})
+	if s.Confirm >= 0 {
 		c.Path = append(c.Path, gym.Predicate{Name: "confirmed", Holds: s.confirmed})
 	}
-	if s.Act == Readdress {
-		c.Path = append(c.Path, gym.Predicate{Name: "read_street_before_write", Holds: s.readStreet})
+	if len(s.Orders) > 0 {
+		c.Path = append(c.Path, gym.Predicate{Name: "in_order", Holds: s.inOrder})
 	}
-	if s.Policy >= 0 {
-		c.Path = append(c.Path, gym.Predicate{Name: "read_policy_before_decision", Holds: s.readPolicy})
+	if len(s.Bans) > 0 {
+		c.Path = append(c.Path, gym.Predicate{Name: "within_bans", Holds: s.withinBans})
+	}
+	if s.NotYet > 0 {
+		c.Path = append(c.Path, gym.Predicate{Name: "not_too_early", Holds: s.notEarly})
 	}
 	return c
 }
 
-func last(e *gym.Evidence) *desk.World { return e.Last.(*desk.World) }
+func first(e *gym.Evidence) *world.World { return e.First.(*world.World) }
+func last(e *gym.Evidence) *world.World  { return e.Last.(*world.World) }
+
+// Holds reports whether a goal is met in a world.
+func (g *Goal) Holds(e *gym.Evidence) bool {
+	w := last(e)
+	if g.Row >= 0 {
+		return w.At(g.Row).F[g.Field] == g.Want
+	}
+	n := 0
+	for i := first(e).Records.Len(); i < w.Records.Len(); i++ {
+		rec := w.At(i)
+		if rec.Role != g.Role || rec.Up != g.Up {
+			continue
+		}
+		same := true
+		for f, v := range g.Fields {
+			same = same && rec.F[f] == v
+		}
+		if same {
+			n++
+		}
+	}
+	return n == g.Count
+}
 
 func (s *Spec) acted(e *gym.Evidence) bool {
-	w := last(e)
-	for _, o := range s.Orders {
-		r := w.Orders.At(int(o))
-		ok := false
-		switch s.Act {
-		case Cancel:
-			ok = r.Status == desk.Cancelled && r.Reason == 1+s.Reason
-		case Readdress:
-			ok = r.Address == s.Address && r.Status != desk.Cancelled
-		case Exchange:
-			was := e.First.(*desk.World).Lines.At(int(s.Line))
-			now := w.Lines.At(int(s.Line))
-			ok = now.Exchanged == was.Exchanged+1 && now.Variant == was.Variant && r.Status != desk.Cancelled
-		case Escalate:
-			ok = r.Tickets == 1 && r.Status != desk.Cancelled && s.ticketed(w, o)
-		}
-		if !ok {
+	for i := range s.Goals {
+		if !s.Goals[i].Holds(e) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Spec) ticketed(w *desk.World, order uint32) bool {
-	for i := range w.Tickets.Len() {
-		t := w.Tickets.At(i)
-		if t.Kind == desk.KindOrder && t.Subject == order && t.Queue == s.Queue && t.Code == s.Code {
+// booked: as many options as asked for, each within the limits, each once, and none cheaper would do.
+func (s *Spec) booked(e *gym.Evidence) bool {
+	w, n, cost := last(e), 0, int32(0)
+	for i := first(e).Records.Len(); i < w.Records.Len(); i++ {
+		if rec := w.At(i); rec.Role == world.Booking && rec.F[world.Open] > 0 {
+			option := rec.Owner()
+			if !within(s.Choice.Feasible, option) {
+				return false
+			}
+			n, cost = n+1, cost+w.At(option).F[world.Cost]
+		}
+	}
+	return n == s.Choice.Need && cost == s.Choice.Best
+}
+
+func within(rows []int, row int) bool {
+	for _, r := range rows {
+		if r == row {
 			return true
 		}
 	}
 	return false
 }
 
-// refused is the positive act that a refusal needs: it cannot hold before the finish.
-func refused(e *gym.Evidence) bool {
-	return e.Finish != nil && e.Finish.Arg(ArgOutcome)[0].Bits == desk.Refused
+// said is the positive act that an end without the change needs: it cannot hold before the finish.
+func (s *Spec) said(e *gym.Evidence) bool {
+	return e.Finish != nil && e.Finish.Arg(ArgOutcome)[0].Bits == uint64(s.Outcome)
 }
 
 func (s *Spec) untouched(e *gym.Evidence) bool {
-	return last(e).Orders.Ver(int(s.Orders[0])) == e.First.(*desk.World).Orders.Ver(int(s.Orders[0]))
-}
-
-func orderEntity(row uint32) gym.Entity { return gym.Entity{Kind: desk.KindOrder, Row: row} }
-
-// readCurrent: whoever wrote an order of the task had seen its status at the version that they wrote against.
-func (s *Spec) readCurrent(e *gym.Evidence) bool {
-	for i := range e.Log.Len() {
-		for _, a := range e.Log.At(i).Writes {
-			if a.Entity.Kind == desk.KindOrder && !e.Log.Saw(a.Entity, desk.FieldStatus, a.Ver-1, i) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// confirmed: the change was read back, in each order, before the finish.
-func (s *Spec) confirmed(e *gym.Evidence) bool {
-	w := last(e)
-	for _, o := range s.Orders {
-		if !e.Log.Saw(orderEntity(o), s.Field(), w.Orders.Ver(int(o)), e.Log.Len()) {
+	for _, a := range e.Log.Writes() {
+		if a.Entity.Kind == uint8(world.Subject) {
 			return false
 		}
 	}
 	return true
 }
 
-// decision is the number of the call that decides: the first write, or the finish.
-func decision(l *gym.Log) int {
+// changes reports whether a write is a change of the case rather than of what surrounds it.
+func changes(a *gym.Access) bool {
+	return a.Entity.Kind != uint8(world.Permit) && a.Entity.Kind != uint8(world.Setting)
+}
+
+// Decision is the number of the call that decides: the first that changes something, or the last.
+func Decision(l *gym.Log) int {
 	for i := range l.Len() {
-		if len(l.At(i).Writes) > 0 {
-			return i
+		w := l.At(i).Writes
+		for k := range w {
+			if changes(&w[k]) {
+				return i
+			}
 		}
 	}
 	return l.Len() - 1
 }
 
-func (s *Spec) readCase(e *gym.Evidence) bool {
-	o := s.Orders[0]
-	return e.Log.Saw(orderEntity(o), desk.FieldStatus, last(e).Orders.Ver(int(o)), decision(e.Log))
-}
-
-func (s *Spec) readPolicy(e *gym.Evidence) bool {
-	p := gym.Entity{Kind: desk.KindPolicy, Row: uint32(s.Policy)}
-	return e.Log.Saw(p, desk.FieldRules, last(e).Policies.Ver(s.Policy), decision(e.Log))
-}
-
-func (s *Spec) readStreet(e *gym.Evidence) bool {
-	a := gym.Entity{Kind: desk.KindAddress, Row: s.Address}
-	return e.Log.Saw(a, desk.FieldStreet, last(e).Addresses.Ver(int(s.Address)), decision(e.Log))
-}
-
-// onlyAllowed: every write of the log is one that the act consists of, and none was made twice. A wrong write that was
-// repaired is still in the log.
-func (s *Spec) onlyAllowed(e *gym.Evidence) bool {
-	writes := e.Log.Writes()
-	for i, a := range writes {
-		if !s.allows(e, a) {
-			return false
+// Seen returns the number of the first call from number `from` and before number `before` that showed a field at a version, or -1.
+func Seen(l *gym.Log, e gym.Entity, field int, ver uint32, from, before int) int {
+	for i := max(0, from); i < min(before, l.Len()); i++ {
+		for _, a := range l.At(i).Reads {
+			if a.Entity == e && a.Field == world.Log(field) && (a.Ver == ver || ver == 0) {
+				return i
+			}
 		}
-		for _, b := range writes[:i] {
-			if a.Entity == b.Entity && a.Field == b.Field {
+	}
+	return -1
+}
+
+// Met reports whether a fact has been seen when it had to be.
+func (f *Fact) Met(s *Spec, e *gym.Evidence) bool {
+	w := last(e)
+	entity, ver := w.Entity(f.Row), w.Records.Ver(f.Row)
+	if entity.Kind == uint8(world.Option) {
+		ver = first(e).Records.Ver(f.Row) // booking changes it
+	}
+	switch f.When {
+	case BeforeSwitch:
+		for i := range e.Log.Len() {
+			for _, a := range e.Log.At(i).Writes {
+				if a.Entity == entity {
+					return e.Log.Saw(entity, world.Log(f.Field), a.Ver-1, i)
+				}
+			}
+		}
+		return true
+	case AtLast:
+		return e.Log.Saw(entity, world.Log(f.Field), ver, e.Log.Len())
+	case Between:
+		decision := Decision(e.Log)
+		for _, t := range s.Targets {
+			if at := Seen(e.Log, w.Entity(t), world.Day, 0, 0, decision); at >= 0 && Seen(e.Log, entity, f.Field, ver, at+1, decision) >= 0 {
+				return true
+			}
+		}
+		return false
+	}
+	return e.Log.Saw(entity, world.Log(f.Field), ver, Decision(e.Log))
+}
+
+// readBefore: whoever wrote a subject had seen its status at the version that they wrote against, and had read what the case rests
+// on. Who changes nothing has read the subject as it is.
+func (s *Spec) readBefore(e *gym.Evidence) bool {
+	for i := range e.Log.Len() {
+		for _, a := range e.Log.At(i).Writes {
+			ver := a.Ver - 1
+			if a.Field == world.Log(world.Tickets) {
+				ver = 0 // a ticket is about the subject, whatever its state
+			}
+			if a.Entity.Kind == uint8(world.Subject) && Seen(e.Log, a.Entity, world.Status, ver, 0, i) < 0 {
 				return false
 			}
+		}
+	}
+	for i := range s.Facts {
+		if !s.Facts[i].Met(s, e) {
+			return false
 		}
 	}
 	return true
 }
 
-func (s *Spec) allows(e *gym.Evidence, a gym.Access) bool {
-	switch a.Entity.Kind {
-	case desk.KindOrder:
-		target := false
-		for _, o := range s.Orders {
-			target = target || o == a.Entity.Row
-		}
-		if !target {
+// confirmed: the change was read back, in each target, before the finish.
+func (s *Spec) confirmed(e *gym.Evidence) bool {
+	w := last(e)
+	for _, row := range s.Targets {
+		if !e.Log.Saw(w.Entity(row), world.Log(s.Confirm), w.Records.Ver(row), e.Log.Len()) {
 			return false
 		}
-		switch {
-		case s.Act == Cancel && a.Field == desk.FieldStatus:
-			return a.New == desk.Cancelled
-		case s.Act == Cancel && a.Field == desk.FieldReason:
-			return a.New == 1+int64(s.Reason)
-		case s.Act == Readdress && a.Field == desk.FieldAddress:
-			return a.New == int64(s.Address)
-		case s.Act == Exchange && a.Field == desk.FieldLines, s.Act == Escalate && a.Field == desk.FieldTickets:
-			return true
-		}
-	case desk.KindLine:
-		switch {
-		case s.Act != Exchange || a.Entity.Row != s.Line:
-			return false
-		case a.Field == desk.FieldVariant:
-			return a.New == a.Old
-		}
-		return a.Field == desk.FieldExchanged
-	case desk.KindTicket:
-		switch {
-		case s.Act != Escalate:
-			return false
-		case a.Field == desk.FieldMade:
-			return a.New == int64(s.Orders[0]) && last(e).Tickets.At(int(a.Entity.Row)).Kind == desk.KindOrder
-		case a.Field == desk.FieldQueue:
-			return a.New == int64(s.Queue)
-		}
-		return a.Field == desk.FieldCode && a.New == int64(s.Code)
 	}
-	return false
+	return true
+}
+
+// inOrder: of each pair of effects that both took place, the second began after the first had; and the second did not take place
+// without the first.
+func (s *Spec) inOrder(e *gym.Evidence) bool {
+	w, writes := last(e), e.Log.Writes()
+	for i := range s.Orders {
+		firstAt, thenAt := -1, -1
+		for k := range writes {
+			if firstAt < 0 && s.Orders[i][0].Is(w, &writes[k]) {
+				firstAt = k
+			}
+			if thenAt < 0 && s.Orders[i][1].Is(w, &writes[k]) {
+				thenAt = k
+			}
+		}
+		if thenAt >= 0 && (firstAt < 0 || thenAt < firstAt) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Spec) withinBans(e *gym.Evidence) bool {
+	for i := range s.Bans {
+		if s.Bans[i].Broken(e) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Broken returns the number of the call that broke the ban, or -1.
+func (b *Ban) Broken(e *gym.Evidence) int {
+	w, told := last(e), !b.Told
+	for i := range e.Log.Len() {
+		c := e.Log.At(i)
+		if told {
+			for _, a := range c.Reads {
+				if a.Entity.Kind == uint8(b.Role) && a.Field == world.Log(b.Field) && (b.But == 0 || w.At(int(a.Entity.Row)).Up != b.But) {
+					return i
+				}
+			}
+		}
+		for _, v := range c.Shown {
+			told = told || v == b.Follow
+		}
+	}
+	return -1
+}
+
+func (s *Spec) notEarly(e *gym.Evidence) bool {
+	if e.Log.Len() == 0 {
+		return true
+	}
+	d := e.Log.At(Decision(e.Log))
+	for k := range d.Writes {
+		if changes(&d.Writes[k]) {
+			return d.Clock >= s.NotYet
+		}
+	}
+	return true // nothing was changed, so nothing too early
+}
+
+// onlyAllowed: every write of the log is one that the case consists of, and none was made more often than that. A wrong write
+// that was repaired is still in the log.
+func (s *Spec) onlyAllowed(e *gym.Evidence) bool { return s.Stray(e) < 0 }
+
+// Stray returns the number of the first write of the log that is not allowed, or -1.
+func (s *Spec) Stray(e *gym.Evidence) int {
+	w, writes := last(e), e.Log.Writes()
+	var buf [64]int8
+	used := buf[:]
+	if len(s.Allowed) > len(buf) {
+		used = make([]int8, len(s.Allowed))
+	}
+next:
+	for k := range writes {
+		for i := range s.Allowed {
+			if al := &s.Allowed[i]; int(used[i]) < al.Max && al.Is(w, &writes[k]) {
+				used[i]++
+				continue next
+			}
+		}
+		return k
+	}
+	return -1
+}
+
+// Evidence returns what a right finish cites in the last world. What has not been made yet is left out.
+func (s *Spec) Evidence(e *gym.Evidence) []gym.Value {
+	w := last(e)
+	out := make([]gym.Value, 0, len(s.Cites))
+	if s.Choice != nil {
+		for i := first(e).Records.Len(); i < w.Records.Len(); i++ {
+			if w.At(i).Role == world.Booking {
+				out = append(out, w.ID(i))
+			}
+		}
+	}
+	for _, c := range s.Cites {
+		switch {
+		case c.Role > 0:
+			for _, row := range w.Of(c.Role, c.Row) {
+				out = append(out, w.ID(row))
+			}
+		case c.Rev:
+			out = append(out, w.Rev(c.Row))
+		default:
+			out = append(out, w.ID(c.Row))
+		}
+	}
+	return out
 }
 
 func (s *Spec) committed(e *gym.Evidence) bool {
 	f := e.Finish
-	if f == nil || f.Arg(ArgOutcome)[0].Bits != uint64(s.Outcome()) || f.Arg(ArgCode)[0].Bits != uint64(s.Code) {
+	if f == nil || f.Arg(ArgOutcome)[0].Bits != uint64(s.Outcome) || f.Arg(ArgCode)[0].Bits != uint64(s.Code) {
 		return false
 	}
-	want, got := s.Evidence(last(e)), f.Arg(ArgEvidence)
-	if len(got) != len(want) {
+	want, got := s.Evidence(e), f.Arg(ArgEvidence)
+	if len(want) == 0 || len(got) != len(want) {
 		return false
 	}
 	for _, v := range want {

@@ -29,8 +29,8 @@ def add(verbs: Verbs) -> None:
         "work on one task at the terminal",
         """
         provegym play tooluse --preset L0
-        provegym play 'tooluse@1/refusal#seed=7'
-        provegym play --action '{"tool": "now"}' 'tooluse@1/refusal#seed=7'
+        provegym play 'tooluse@2/refusal#seed=7'
+        provegym play --action '{"tool": "now"}' 'tooluse@2/refusal#seed=7'
         """,
     )
     p.add_argument("target", metavar="PACK|TASK", help="the pack to draw a task from, or a task id")

@@ -29,7 +29,7 @@ def add(verbs: Verbs) -> None:
         """
         provegym run tooluse                                    the oracle, 100 tasks
         provegym run tooluse --agent priority_heuristic --preset L2 -n 500 --trace t.db
-        provegym run --agent nc6_minus_step --variant 1 --view structured 'tooluse@1/branch#seed=7'
+        provegym run --agent nc6_minus_step --variant 1 --view structured 'tooluse@2/branch#seed=7'
         provegym run tooluse --endpoint http://localhost:8000/v1 --model my-model -n 20
         """,
     )

@@ -24,7 +24,7 @@ def add(verbs: Verbs) -> None:
         "search the training region for where an agent of the pack fails",
         """
         provegym break tooluse --agent blind_oracle
-        provegym break tooluse --agent reader --split split.json --budget 3000 --json
+        provegym break tooluse --agent expected_value --split split.json --budget 3000 --json
         """,
     )
     p.add_argument("pack", help="the pack")

@@ -22,7 +22,7 @@ def add(verbs: Verbs) -> None:
         provegym tasks                                          the packs
         provegym tasks tooluse                                  its families, dials, presets and agents
         provegym tasks tooluse -n 3 --family for-each --dial fanout=8
-        provegym tasks 'tooluse@1/for-each#seed=7'              what an agent is told there
+        provegym tasks 'tooluse@2/for-each#seed=7'              what an agent is told there
         """,
     )
     p.add_argument("target", nargs="?", metavar="PACK|TASK", help="a pack, or a task id; all packs if missing")

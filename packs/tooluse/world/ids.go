@@ -1,4 +1,4 @@
-package desk
+package world
 
 import (
 	"crypto/sha256"
@@ -7,8 +7,8 @@ import (
 	"provegym/gym"
 )
 
-// Keys make the opaque values of one episode: ids by a keyed permutation of 40 bits, so that two rows can never share one
-// and a quote needs no row; revs by a keyed hash.
+// Keys make the opaque values of one episode: ids by a keyed permutation of 40 bits, so that two records can never share one;
+// revs by a keyed hash.
 type Keys struct {
 	rounds [4]uint64
 	rev    [16]byte
@@ -24,6 +24,9 @@ func NewKeys(s *gym.Stream) Keys {
 	binary.BigEndian.PutUint64(k.rev[8:], s.Uint64())
 	return k
 }
+
+// Rekey makes all revs others than they were.
+func (k *Keys) Rekey() { k.rev[0] ^= 0xff }
 
 func (k *Keys) appendDigest(d *gym.Digester) {
 	for _, r := range k.rounds {
@@ -51,36 +54,29 @@ func (k *Keys) seal(n uint64) uint64 {
 	return l<<20 | r
 }
 
-// open is the inverse of seal.
-func (k *Keys) open(n uint64) uint64 {
-	l, r := n>>20, n&half
-	for i := len(k.rounds) - 1; i >= 0; i-- {
-		l, r = r^mix(l, k.rounds[i]), l
-	}
-	return l<<20 | r
-}
-
-// Block says who drew an entity. Ids are numbered within a block, so that a block that grows leaves the ids of the others
-// as they are.
+// Block says who drew a record. Ids are numbered within a block, so that a block that grows leaves the ids of the others as
+// they are.
 type Block uint8
 
 const (
 	Base Block = iota
 	Fanout
 	NearDuplicates
+	Depth
+	Width
 	Runtime // made by a tool
 )
 
-// ID returns the id of the i-th entity of a kind in a block.
-func (k *Keys) ID(kind uint8, b Block, i int) uint64 {
-	return k.seal(uint64(kind)<<36 | uint64(b)<<32 | uint64(i))
+// ID returns the id of the i-th record of a role in a block.
+func (k *Keys) ID(r Role, b Block, i int) uint64 {
+	return k.seal(uint64(r)<<36 | uint64(b)<<32 | uint64(i))
 }
 
-// revBits returns the first 40 bits of a keyed hash of an entity and a version.
-func (k *Keys) revBits(kind uint8, id uint64, ver uint32) uint64 {
+// revBits returns the first 40 bits of a keyed hash of a record and a version.
+func (k *Keys) revBits(r Role, id uint64, ver uint32) uint64 {
 	var b [29]byte
 	copy(b[:], k.rev[:])
-	b[16] = kind
+	b[16] = byte(r)
 	binary.BigEndian.PutUint64(b[17:], id)
 	binary.BigEndian.PutUint32(b[25:], ver)
 	h := sha256.Sum256(b[:])
@@ -88,4 +84,12 @@ func (k *Keys) revBits(kind uint8, id uint64, ver uint32) uint64 {
 }
 
 // Figure returns a number from 0 to 99 that stays the same for a subject all through the episode: a fact that no task needs.
-func (k *Keys) Figure(about, id uint64) uint64 { return k.seal(id^about<<20) % 100 }
+func (k *Keys) Figure(about, id uint64) uint64 { return k.seal((id^about<<20)&(1<<40-1)) % 100 }
+
+// Luck returns a number in [0, 1) that stays the same for a key all through the episode and differs from figure and ids.
+func (k *Keys) Luck(key uint64) float64 {
+	x := key ^ k.rounds[0] ^ k.rounds[3]<<24
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return float64((x^x>>31)>>11) * 0x1p-53
+}
