@@ -3,8 +3,8 @@
     freeze split and plan -> a small transformer from scratch, SFT on the oracle's episodes (the base checkpoint) -> Break ->
     GRPO on curriculum episodes, with Break again and monitor looks at intervals -> sealed look -> report
 
-On two cores without a download it takes about twenty minutes. With --model it starts from a pretrained model in a local folder
-instead, whose chat template must know tools; that wants a GPU.
+On two cores without a download it takes about twenty minutes. With --model a pretrained model in a local folder imitates the
+oracle instead; its chat template must be one that TRL has tools for. That wants a GPU: see bench/gpu.sh.
 
     python python/examples/trl_demo.py --out demo-trl-run --seed 1
 
@@ -19,15 +19,15 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import torch
 import transformers
+import trl
 import trl_tiny
-from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 import provegym
@@ -87,8 +87,26 @@ SIZES: dict[str, tuple[int, int]] = {
     "monitor_tasks": (12, 2),
     "sealed_tasks": (60, 20),
 }
-RATE = 3e-4
-TOKENS, TURN = 640, 64  # of an episode after its prompt, and of one turn in it: an untrained model does not stop by itself
+
+
+class Recipe(NamedTuple):
+    """What differs between a model made here and a pretrained one.
+
+    Attributes:
+        imitated: Oracle episodes to imitate; the second number is for a smoke run.
+        tokens: Of an episode after its prompt. A tokenizer that was made for these tasks needs fewer for the same text.
+        turn: Tokens of one reply: a small model does not always stop by itself.
+        rate: GRPO's learning rate.
+    """
+
+    imitated: tuple[int, int]
+    tokens: int
+    turn: int
+    rate: float
+
+
+FROM_SCRATCH = Recipe((trl_tiny.EPISODES, 32), 640, 64, 3e-4)
+PRETRAINED = Recipe((800, 8), 3072, 128, 1e-5)
 
 
 class StopError(Exception):
@@ -101,6 +119,7 @@ class Run:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args, self.out, self.seed = args, Path(args.out), args.seed
         self.size = {k: v[args.smoke] for k, v in SIZES.items()}
+        self.recipe = PRETRAINED if args.model else FROM_SCRATCH
         self.pack = provegym.pack(PACK)
         self.began = time.monotonic()
 
@@ -145,7 +164,7 @@ class Run:
 
     def rule(self) -> str:
         """How the base checkpoint comes about: everything that decides it."""
-        what = f"pretrained {Path(self.args.model).name}" if self.args.model else "SFT on oracle episodes"
+        what = "SFT on oracle episodes" + f" of {Path(self.args.model).resolve().name}" * bool(self.args.model)
         flags = ", smoke" * self.args.smoke + ", no training" * self.args.no_train
         return f"{what}, seed {self.seed}{flags}"
 
@@ -178,12 +197,10 @@ class Run:
     # ------------------------------------------------------------------ the base checkpoint
 
     def base(self) -> tuple[Any, Any]:
-        """Returns tokenizer and base model: from a folder, or made here and kept."""
-        if self.args.model:
-            tokenizer = AutoTokenizer.from_pretrained(self.args.model)
-            return tokenizer, AutoModelForCausalLM.from_pretrained(self.args.model)
-        episodes = trl_tiny.EPISODES if not self.args.smoke else 32
-        folder = trl_tiny.base(self.out / "base", self.seed, episodes, split=self.split, mode="train")
+        """Returns tokenizer and base model, made once and kept."""
+        episodes = self.recipe.imitated[self.args.smoke]
+        shown = {"start": self.args.model, "tools": self.tools()} if self.args.model else {}
+        folder = trl_tiny.base(self.out / "base", self.seed, episodes, **shown, split=self.split, mode="train")
         model, tokenizer = trl_tiny.load(folder)
         return tokenizer, model
 
@@ -196,13 +213,17 @@ class Run:
         with provegym.Curriculum(PACK, split=self.split, key=self.seed + 1, mode="uniform", families=TRAINED) as sampler:
             tasks = [d.task for d in sampler.ask(self.size["base_episodes"])]
         model.to(self.device())
-        policy = Local(model, tokenizer, batch_size=64, max_new_tokens=TURN, seed=self.seed)
-        results = play(policy, tasks, mode="train", split=self.split, max_tokens=TOKENS, batch=64)
+        policy = Local(model, tokenizer, batch_size=64, max_new_tokens=self.recipe.turn, seed=self.seed, tools=self.tools())
+        results = play(policy, tasks, mode="train", split=self.split, max_tokens=self.recipe.tokens, batch=64)
         passes = sum(r["success"] for r in results)
         lo, hi = wilson(passes, len(results))
         print(f"base checkpoint on training conditions: {passes} of {len(results)} passed ({lo:.0%} to {hi:.0%})")
         with trl_tiny.replacing(kept) as half:
             half.write_text(json.dumps({"passes": passes, "episodes": len(results)}))
+
+    def tools(self) -> list[Any]:
+        """The tools as TRL shows them to the model, in imitation and in training."""
+        return environment_factory(PACK, split=self.split).tools
 
     @staticmethod
     def device() -> str:
@@ -228,11 +249,11 @@ class Run:
                 str(self.out / "grpo"),
                 per_device_train_batch_size=s["groups"] * s["group_size"],
                 num_generations=s["group_size"],
-                max_completion_length=TOKENS,
-                generation_kwargs={"max_new_tokens": TURN},
+                max_completion_length=self.recipe.tokens,
+                generation_kwargs={"max_new_tokens": self.recipe.turn},
                 max_tool_calling_iterations=12,
                 max_steps=0 if self.args.no_train else s["steps"],
-                learning_rate=RATE,
+                learning_rate=self.recipe.rate,
                 lr_scheduler_type="constant",
                 adam_beta2=0.95,
                 beta=0.0,
@@ -261,6 +282,25 @@ class Run:
         trainer.add_callback(StatusCallback(trainer))
         trainer.add_callback(prover)
         trainer.train(resume_from_checkpoint=last_checkpoint(trainer.args.output_dir) if self.args.resume else None)
+        self.conclude(trainer.state.log_history)
+
+    def conclude(self, log: list[dict[str, Any]]) -> None:
+        """Prints what the environments cost, and keeps the figures with the machine and the versions they are from."""
+        steps = [r for r in log if "step_time" in r]
+        share = sum(r["provegym/seconds"] for r in steps) / sum(r["step_time"] for r in steps)
+        print(f"the environments took {share:.2%} of the {len(steps)} steps' time")
+        gpu = torch.cuda.is_available()
+        told = {
+            "date": time.strftime("%Y-%m-%d"),
+            "machine": torch.cuda.get_device_name() if gpu else f"{os.cpu_count()} CPU cores",
+            "versions": {m.__name__: m.__version__ for m in (torch, transformers, trl, provegym)},
+            "rule": self.rule(),
+            "base": json.loads((self.out / "base.json").read_text()),
+            "seconds": [round(r["step_time"], 2) for r in steps],
+            "environments_share": share,
+        }
+        with trl_tiny.replacing(self.out / "result.json") as half:
+            half.write_text(json.dumps(told, indent=2) + "\n")
 
 
 def wilson(k: int, n: int) -> tuple[float, float]:
@@ -277,7 +317,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", default="demo-trl-run", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="of everything that is drawn")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
-    parser.add_argument("--model", help="folder of a pretrained model to start from, instead of one made from scratch")
+    parser.add_argument("--model", help="folder of a pretrained model that imitates, instead of one made from scratch")
     parser.add_argument("--no-train", action="store_true", help="base against base: shows what noise alone does")
     parser.add_argument("--smoke", action="store_true", help="the same path, tiny")
     args = parser.parse_args(argv)

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,24 @@ import gymnasium as gym
 import torch
 from datasets import Dataset
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedTokenizerFast, TrainerCallback
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Lfm2Config,
+    Lfm2ForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    TrainerCallback,
+)
 from trl import SFTConfig, SFTTrainer
+from trl.chat_template_utils import get_training_chat_template
 
 import provegym
 from provegym import trace as traces
 
 Message = dict[str, Any]
 Transcript = list[Message]
+Tool = Callable[..., str]
 
 PACK = "tooluse"
 FAMILIES = ("resolve-act", "branch", "refusal")
@@ -294,31 +304,38 @@ def start_as_copier(net: Lfm2ForCausalLM, sharp: float = 2.0, loud: float = 3.0,
 # ------------------------------------------------------------------ supervised fine-tuning
 
 
-def rows(tok: PreTrainedTokenizerFast, corpus: Iterable[Transcript]) -> Dataset:
+def rows(tok: PreTrainedTokenizerFast, corpus: Iterable[Transcript], tools: Sequence[Tool] = ()) -> Dataset:
     """Returns the transcripts as token ids and labels: what the assistant says is learned, -100 stands for all else."""
+    marked = get_training_chat_template(tok)  # TRL knows where the assistant speaks in the templates of many models
     made = []
     for conversation in corpus:
-        e = tok.apply_chat_template(conversation, return_dict=True, return_assistant_tokens_mask=True)
+        e = tok.apply_chat_template(
+            conversation, tools=list(tools) or None, chat_template=marked, return_dict=True, return_assistant_tokens_mask=True
+        )
         labels = [i if said else -100 for i, said in zip(e["input_ids"], e["assistant_masks"], strict=True)]
         made.append({"input_ids": e["input_ids"], "labels": labels})
     return Dataset.from_list(made)
 
 
 def sft(
-    net: Lfm2ForCausalLM,
+    net: PreTrainedModel,
     tok: PreTrainedTokenizerFast,
     corpus: Sequence[Transcript],
     seed: int,
     batch: int = 8,
     rate: float = 2e-3,
+    tools: Sequence[Tool] = (),
     callbacks: Sequence[TrainerCallback] = (),
 ) -> None:
-    """Trains the model in place, once over the transcripts, with TRL's SFTTrainer in float32 on the CPU."""
+    """Trains the model in place, once over the transcripts, with TRL's SFTTrainer: on the CPU in float32, or on a GPU."""
+    gpu = torch.cuda.is_available()
+    at_once = batch if gpu or not tools else 1  # conversations with schemas are long, and logits of large vocabularies wide
     with tempfile.TemporaryDirectory() as folder:
         args = SFTConfig(
             output_dir=folder,
             num_train_epochs=1,
-            per_device_train_batch_size=batch,
+            per_device_train_batch_size=at_once,
+            gradient_accumulation_steps=batch // at_once,
             learning_rate=rate,
             lr_scheduler_type="cosine",
             warmup_steps=20,
@@ -327,15 +344,15 @@ def sft(
             max_length=None,
             gradient_checkpointing=False,
             seed=seed,
-            use_cpu=True,
-            bf16=False,
-            dataloader_pin_memory=False,
+            use_cpu=not gpu,
+            bf16=gpu,
+            dataloader_pin_memory=gpu,
             save_strategy="no",
             report_to="none",
             logging_steps=25,
             disable_tqdm=not sys.stderr.isatty(),
         )
-        data = rows(tok, corpus)
+        data = rows(tok, corpus, tools)
         SFTTrainer(model=net, args=args, train_dataset=data, processing_class=tok, callbacks=list(callbacks)).train()
 
 
@@ -424,8 +441,19 @@ class Episode:
 # ------------------------------------------------------------------ all of it
 
 
-def base(out: Path, seed: int, episodes: int = EPISODES, **door: Any) -> Path:
-    """Makes the base checkpoint, or what a killed run has left to do of it, and returns its folder."""
+def base(
+    out: Path, seed: int, episodes: int = EPISODES, start: str | None = None, tools: Sequence[Tool] = (), **door: Any
+) -> Path:
+    """Makes the base checkpoint, or what a killed run has left to do of it, and returns its folder.
+
+    Args:
+        out: Where the stages' results are kept.
+        seed: Of tasks, weights and order.
+        episodes: Of the oracle, to learn from.
+        start: Folder of a pretrained model to start from, with its own tokenizer and template; None makes a small one.
+        tools: What that template is shown.
+        **door: ``split`` and ``mode`` of the episodes.
+    """
     out.mkdir(parents=True, exist_ok=True)
     text, folder = out / "transcripts.json", out / "base"
     if not text.exists():
@@ -434,10 +462,13 @@ def base(out: Path, seed: int, episodes: int = EPISODES, **door: Any) -> Path:
             half.write_text(json.dumps(transcripts(drawn, **door)))
     if not folder.exists():
         corpus = json.loads(text.read_text())
-        tok = tokenizer(corpus)
-        net = model(tok, key(seed, "weights"))
+        if start is None:
+            tok = tokenizer(corpus)
+            net, rate = model(tok, key(seed, "weights")), 2e-3
+        else:
+            (net, tok), rate = load(Path(start)), 1e-4
         print(f"{len(tok)} tokens, {net.num_parameters() / 1e6:.2f} million parameters, {len(corpus)} transcripts", flush=True)
-        sft(net, tok, corpus, key(seed, "sft") % 2**31)
+        sft(net, tok, corpus, key(seed, "sft") % 2**31, rate=rate, tools=tools)
         with replacing(folder) as half:
             net.save_pretrained(half)
             tok.save_pretrained(half)
@@ -453,10 +484,10 @@ def replacing(path: Path) -> Iterator[Path]:
     os.replace(half, path)
 
 
-def load(folder: Path) -> tuple[Lfm2ForCausalLM, PreTrainedTokenizerFast]:
-    """Reads a checkpoint of ours; no hub is asked."""
-    net = Lfm2ForCausalLM.from_pretrained(folder, local_files_only=True)
-    return net, PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+def load(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """Reads a checkpoint, its weights as float32; no hub is asked."""
+    net = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+    return net, AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
 def main() -> None:
