@@ -223,7 +223,7 @@ class Run:
 
     def tools(self) -> list[Any]:
         """The tools as TRL shows them to the model, in imitation and in training."""
-        return environment_factory(PACK, split=self.split).tools
+        return environment_factory(PACK, family=TRAINED, split=self.split).tools
 
     @staticmethod
     def device() -> str:
