@@ -22,7 +22,15 @@ from provegym.adapters.trl import CurriculumCallback, dataset, environment_facto
 SPLIT = {
     "pack": "tooluse",
     "families": {"for-each": "test"},
-    "train_dials": {"extra_tools": ["0"], "near_duplicates": ["0", "2"], "page_size": ["50"], "slack": ["3"], "fanout": ["1"]},
+    "train_dials": {
+        "near_duplicates": ["0", "2"],
+        "page_size": ["50"],
+        "slack": ["3"],
+        "fanout": ["1"],
+        "depth": ["4"],
+        "width": ["1"],
+        **{k: ["0"] for k in ("extra_tools", "opacity", "constraints", "fault_rate", "events", "memory_gap", "amendments")},
+    },
 }
 GROUP, ROWS, SLOTS = 4, 6, 9  # with two ranks a generation batch is three groups, one of them on both
 

@@ -19,7 +19,7 @@ from provegym.adapters import trl as adapter
 from provegym.env import Env
 from provegym.errors import BadInputError, StateError
 
-SPLIT = {"pack": "tooluse", "families": {"for-each": "test"}}
+SPLIT = {"pack": "tooluse", "families": {"for-each": "test"}, "train_dials": {"opacity": ["0"], "extra_tools": ["0"]}}
 GROUP = 4
 
 
@@ -236,7 +236,7 @@ def test_overlong_prompt_is_invalid(tmp_path: Path, model: Any, tokenizer: Any) 
 
 def test_group_members_start_identically(tmp_path: Path, model: Any) -> None:
     tokenizer = make_tokenizer(tools=True)
-    factory = adapter.environment_factory("tooluse", split=split(), key=9)
+    factory = adapter.environment_factory("tooluse", family="resolve-act", split=split(), key=9)
     trainer, script, _ = train(tmp_path, model, tokenizer, factory, lambda: [["done"]] * 8)
     contexts = [tuple(c) for c in script.contexts[0]]
     assert len(set(contexts[:GROUP])) == len(set(contexts[GROUP:])) == 1
@@ -261,6 +261,14 @@ def test_schemas_are_the_tools() -> None:
                 got = made["parameters"]["properties"][p]
                 assert got["description"].startswith(s["description"])
                 assert {k: got.get(k) for k in ("type", "enum", "items")} == {k: s.get(k) for k in ("type", "enum", "items")}
+
+
+def test_tools_that_change_between_tasks_are_refused() -> None:
+    for dials in ({"opacity": "3"}, None):
+        mixed = {"pack": "tooluse", "train_dials": {"opacity": ["0", "2"]}}
+        factory = adapter.environment_factory("tooluse", dials=dials, split=None if dials else provegym.Split.freeze(mixed))
+        with pytest.raises(BadInputError, match="is not the same in tooluse@.* hold the dial"):
+            factory()
 
 
 def test_episode_that_offers_fewer_tools_says_which() -> None:

@@ -119,13 +119,26 @@ class EnvironmentFactory:
         return [getattr(environment, name) for name in sorted(environment._tool_names())]
 
     def _offered(self) -> list[dict[str, Any]]:
-        """Every tool that a task of the configuration may offer."""
+        """Every tool that a task of the configuration may offer.
+
+        Raises:
+            BadInputError: If a name means one tool in one task and another in the next.
+        """
         if self.by_split:
             tasks = [d.task for d in self.new_curriculum("uniform").ask(LOOKAHEAD)]
         else:
             tasks = provegym.sample(self._config.pack, LOOKAHEAD, **self._settings())
-        offered = {t["function"]["name"]: t for condition in {c.partition("#")[0]: c for c in tasks}.values()
-                   for t in provegym.task(condition)["tools"]}  # fmt: skip
+        offered: dict[str, dict[str, Any]] = {}
+        of: dict[str, str] = {}
+        for task in tasks:
+            for tool in provegym.task(task)["tools"]:
+                name = tool["function"]["name"]
+                if offered.setdefault(name, tool) != tool:
+                    raise BadInputError(
+                        f"tool {name} is not the same in {of[name]} and {task}, but TRL shows the model one set of tools: hold the "
+                        "dial that changes tools at one level, in the split's train_dials or in dials (in tooluse, opacity at 0)"
+                    )
+                of.setdefault(name, task)
         return list(offered.values())
 
     def _settings(self) -> dict[str, Any]:
