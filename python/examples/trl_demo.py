@@ -78,7 +78,7 @@ EASY = {"fanout": "1", "page_size": "50", "extra_tools": "0", "indirection": "0"
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[int, int]] = {
     "base_episodes": (120, 6),
-    "steps": (40, 2),
+    "steps": (60, 2),
     "groups": (8, 2),
     "group_size": (8, 2),
     "break_every": (20, 1),
@@ -164,9 +164,9 @@ class Run:
 
     def rule(self) -> str:
         """How the base checkpoint comes about: everything that decides it."""
-        what = "SFT on oracle episodes" + f" of {Path(self.args.model).resolve().name}" * bool(self.args.model)
+        what = f"{Path(self.args.model).resolve().name}, " if self.args.model else ""
         flags = ", smoke" * self.args.smoke + ", no training" * self.args.no_train
-        return f"{what}, seed {self.seed}{flags}"
+        return f"{what}SFT on oracle episodes, seed {self.seed}{flags}"
 
     def draft(self) -> dict[str, Any]:
         """The plan as it is declared, before anything has run."""

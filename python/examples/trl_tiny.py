@@ -51,7 +51,7 @@ Tool = Callable[..., str]
 PACK = "tooluse"
 FAMILIES = ("resolve-act", "branch", "refusal")
 EASY = "L0"
-EPISODES = 4800  # of the oracle, to learn from
+EPISODES = 6400  # of the oracle, to learn from
 
 # ------------------------------------------------------------------ transcripts
 
