@@ -14,8 +14,9 @@ from provegym.adapters.trl import CurriculumCallback, StatusCallback, dataset, e
 
 
 def main(model: str, *options: str) -> None:
-    # What training may see: all families but one, with the tools that the tasks need and no others.
-    split = provegym.Split.freeze({"pack": "tooluse", "families": {"for-each": "test"}, "train_dials": {"extra_tools": ["0"]}})
+    # What training may see: all families but one, with the tools that the tasks need and no others, by their own names.
+    dials = {"extra_tools": ["0"], "opacity": ["0"]}
+    split = provegym.Split.freeze({"pack": "tooluse", "families": {"for-each": "test"}, "train_dials": dials})
     trainer = GRPOTrainer(
         model,
         args=GRPOConfig(

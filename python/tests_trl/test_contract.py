@@ -272,12 +272,12 @@ def test_tools_that_change_between_tasks_are_refused() -> None:
 
 
 def test_episode_that_offers_fewer_tools_says_which() -> None:
-    factory = adapter.environment_factory("tooluse", dials={"extra_tools": "0"}, key=1)
-    mixed = adapter.environment_factory("tooluse", preset=["L0", "L3"], key=1)
-    task = provegym.sample("tooluse", 1, preset="L0")[0]
+    factory = adapter.environment_factory("tooluse", family="resolve-act", dials={"extra_tools": "0"}, key=1)
+    mixed = adapter.environment_factory("tooluse", family=["resolve-act", "workspace-branch"], preset="L0", key=1)
+    task = provegym.sample("tooluse", 1, family="resolve-act", preset="L0")[0]
     assert "Tools that work" not in factory().reset(task=task)
     text = mixed().reset(task=task)
-    assert "\n\nTools that work in this task: find_customer, " in text
+    assert "\n\nTools that work in this task: now, " in text
     offered = {t["function"]["name"] for t in provegym.task(task)["tools"]}
     assert set(text.rpartition("task: ")[2].rstrip(".").split(", ")) == offered
 
