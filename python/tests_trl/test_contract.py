@@ -267,7 +267,7 @@ def test_tools_that_change_between_tasks_are_refused() -> None:
     for dials in ({"opacity": "3"}, None):
         mixed = {"pack": "tooluse", "train_dials": {"opacity": ["0", "2"]}}
         factory = adapter.environment_factory("tooluse", dials=dials, split=None if dials else provegym.Split.freeze(mixed))
-        with pytest.raises(BadInputError, match="is not the same in tooluse@.* hold the dial"):
+        with pytest.raises(BadInputError, match=r"is not the same in tooluse@.* hold the dial"):
             factory()
 
 

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from scripted import make_model, make_tokenizer
+
 from provegym import trace as traces
 
 DEMO = Path(__file__).resolve().parents[1] / "examples" / "trl_demo.py"
@@ -55,6 +57,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     assert {r["mode"] for r in rows if r["purpose"] in ("train", "break")} == {"train"}
     tokens = {t["episode"] for t in traces.query(out / "trace.db", "tokens")}
     assert {r["id"] for r in rows if r["outcome"] in ("scored", "truncated")} <= tokens
+    assert 0 < json.loads((out / "result.json").read_text())["environments_share"] < 1
     assert "<html" in (out / "grpo" / "report.html").read_text()
     repeat = [sys.executable, str(DEMO), "--out", str(out), "--smoke"]
     again = subprocess.run(repeat, capture_output=True, text=True, check=False)
@@ -68,3 +71,14 @@ def test_base_against_base(tmp_path: Path) -> None:
     made = report(tmp_path / "run")
     words = {r["verdict"]["label"] for r in [*made["looks"][0]["rows"], made["looks"][0]["overall"]]}
     assert not words & {"IMPROVED", "REGRESSED"}
+
+
+def test_a_pretrained_model_imitates_first(tmp_path: Path) -> None:
+    folder = tmp_path / "pretrained"
+    make_model().save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    told = finish(start(tmp_path / "run", "--model", str(folder)))
+    assert "8 transcripts" in told
+    made = report(tmp_path / "run")
+    assert made["plan"]["base"]["rule"].startswith("pretrained, SFT on oracle episodes")
+    assert made["looks"][0]["counts"]["scored"] == 160

@@ -135,8 +135,8 @@ class EnvironmentFactory:
                 name = tool["function"]["name"]
                 if offered.setdefault(name, tool) != tool:
                     raise BadInputError(
-                        f"tool {name} is not the same in {of[name]} and {task}, but TRL shows the model one set of tools: hold the "
-                        "dial that changes tools at one level, in the split's train_dials or in dials (in tooluse, opacity at 0)"
+                        f"tool {name} is not the same in {of[name]} and {task}, but TRL shows the model one set of tools: hold "
+                        "the dial that changes tools at one level, in the split's train_dials or in dials (tooluse: opacity 0)"
                     )
                 of.setdefault(name, task)
         return list(offered.values())
