@@ -14,6 +14,8 @@ from provegym.policies._local import plain, special_tokens
 
 __all__ = ["Tokens", "attach"]
 
+QUESTION = {"role": "user", "content": ""}  # before a turn whose tokens are counted
+
 
 class Tokens:
     """The trainer's tokenizer and limits, and the ids of the batch under way."""
@@ -26,6 +28,7 @@ class Tokens:
         config = config.get_text_config() if hasattr(config, "get_text_config") else config
         self._model = int(getattr(config, "max_position_embeddings", sys.maxsize))
         self._special = special_tokens(self.tokenizer)
+        self._question = self._render([QUESTION], [])
         self._empty: dict[str, int] = {}
         self.batch: tuple[Any, ...] | None = None
 
@@ -38,11 +41,10 @@ class Tokens:
 
         Only ever counted: what is trained on are the ids that TRL has.
         """
-        question = {"role": "user", "content": ""}
         function = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
         answer = {"role": "assistant", "content": "", "tool_calls": [function]}
         shown = {"role": "tool", "name": name, "content": result}
-        return self._render([question, answer, shown], []) - self._render([question], [])
+        return self._render([QUESTION, answer, shown], []) - self._question
 
     def room(self, prompt: Any, text: str, tools: list[Callable[..., str]]) -> tuple[int, int]:
         """Returns the tokens that an episode's completion may have, and those that the model takes in all."""

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,6 +299,12 @@ class EnvironmentFactory:
         self._resumed = step
 
 
+@lru_cache(256)
+def _working(task: str) -> frozenset[str]:
+    """Names of the tools that work in a task; a group's members all ask the same."""
+    return frozenset(t["function"]["name"] for t in provegym.task(task)["tools"])
+
+
 def environment_factory(
     pack: str,
     *,
@@ -435,8 +442,7 @@ class Environment:
 
     def _offer(self) -> str:
         """Which tools work, if not all that the model is shown do."""
-        assert self._env is not None
-        offered = {t["function"]["name"] for t in self._env.tools}
+        offered = _working(self._task)
         if offered >= set(self._tool_names()):
             return ""
         return "\n\nTools that work in this task: " + ", ".join(n for n in self._tool_names() if n in offered) + "."
