@@ -22,6 +22,7 @@ import (
 	"provegym/gym/trace"
 	"provegym/gym/vector"
 	_ "provegym/packs/all"
+	"provegym/sandbox"
 )
 
 // sources is the hash of the Go sources, set by the linker.
@@ -53,6 +54,11 @@ var codes = []struct {
 	{gym.ErrEpisodeOver, C.PGYM_E_STATE},
 	{gym.ErrBadInput, C.PGYM_E_INPUT}, // a list of problems may hold both
 	{gym.ErrUnknown, C.PGYM_E_UNKNOWN},
+	{sandbox.ErrInvalid, C.PGYM_E_INPUT},
+	{sandbox.ErrTooBig, C.PGYM_E_INPUT},
+	{sandbox.ErrBusy, C.PGYM_E_STATE},
+	{sandbox.ErrClosed, C.PGYM_E_STATE},
+	{sandbox.ErrUnsupported, C.PGYM_E_HOST},
 	{gym.ErrPack, C.PGYM_E_PACK},
 	{vector.ErrWall, C.PGYM_E_PACK},
 }
@@ -68,6 +74,9 @@ func status(err error, to *C.pgym_error) C.int32_t {
 			code = c.code
 			break
 		}
+	}
+	if step := new(sandbox.StepError); errors.As(err, &step) {
+		code = C.PGYM_E_HOST
 	}
 	if to != nil && uint64(to.size) >= C.sizeof_pgym_error {
 		to.code = code

@@ -32,6 +32,7 @@ extern "C" {
 #define PGYM_E_IO (-9)       /* the trace store or a file: see the text */
 #define PGYM_E_PACK (-10)    /* a pack broke its own declaration */
 #define PGYM_E_PANIC (-11)   /* a bug in the library; the text has the place */
+#define PGYM_E_HOST (-12)    /* this machine cannot do it, or its sandbox failed: the text says which step, and what to do */
 
 /* outcome of an episode: 1 sets terminated, 2 to 4 set truncated; only 1 has a reward */
 #define PGYM_RUNNING 0
@@ -240,6 +241,25 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *                              "why"?}                                         has a limit (tokens if left out), an invalid end a why. Then as after
  *                                                                              any end: disabled waits for a reset, next_step begins anew at
  *                                                                              the next step; same_step refuses it (STATE).
+ *  0        sandbox.open      {"level"?, "require"?: ["memory=enforced"],     {"handle", "capabilities": {level, kernel, cgroups, proc,
+ *                              "read_only_dirs"?, "cgroup_base"?,              guarantees: [{name, grade, how, remedy}], refused}}
+ *                              "max_boxes"?, "python"?: {executable, imports}}
+ *  sandbox  sandbox.box       {"wall_s", "cpu_s", "cpu_milli",                {"handle"}: a fresh box; a limit that is 0 or left out has its
+ *                              "memory_bytes", "pids", "disk_bytes",           default (sandbox/spec.go)
+ *                              "disk_files", "open_files", "output_bytes",
+ *                              "output_max_bytes", "loopback"}
+ *  sandbox  sandbox.pool      those and {"size"}                              {"handle"}
+ *  pool     pool.get          {}                                              {"handle"}: a box that nobody has used
+ *  box      box.start         {"argv": [...], "env"?: ["NAME=value"],         {}: runs on; data are base64 here and below
+ *                              "dir"?, "stdin"?, "wall_s"?} | {"python": code}
+ *  box      box.wait          {"budget_ms"}                                   {"done", "result": {reason, exit_code, signal, stdout, stderr, ...},
+ *                                                                              "text", "infrastructure": true if the end is not the command's}
+ *  box      box.kill          {}                                              {}: the command ends; wait tells
+ *  box      box.arm           {}                                              {}: forks the warm interpreter ahead of time
+ *  box      box.write         {"path", "data", "mode"?}                       {}
+ *  box      box.read          {"path", "max_bytes"?: 16 MiB}                  {"data"}: of a regular file, no link followed
+ *  box      box.list          {"path"?: /work, "max_entries"?}                {"entries": [{name, mode, size, link}]}
+ *  box      box.mkdir         {"path"}                                        {}
  *  any      close             {}                                              {}
  * Errors: UNKNOWN (method), INPUT, HANDLE, and those of what it does. */
 int32_t pgym_request(uint64_t handle, pgym_cstr method, pgym_cstr json, uint64_t len, pgym_bytes *out, pgym_error *err);

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,9 +17,9 @@ import (
 )
 
 // Each box has a leaf of its own in every controller: one directory with v2, one a controller with v1, any mix on hybrid hosts.
-// The leaves lie in a folder named after this process, beside or below where the host allows it:
+// The leaves lie in a folder of their Sandbox, named after this process too, beside or below where the host allows it:
 //
-//	<base>/provegym-<pid>-<start time>/box-<n>
+//	<base>/provegym-<pid>-<start time>-<random>/box-<n>
 //
 // Only commands enter a leaf, never an init: an OOM kill takes every process that shares the victim's memory, and inits share
 // the zygote's. (A command that has not reached execve yet shares it too; the kernel passes over processes in vfork.)
@@ -103,7 +104,7 @@ func openCgroups(base string) (*cgroups, error) {
 		return nil, fmt.Errorf("sandbox: cgroups: %w", err)
 	}
 	g := &cgroups{zygote: -1}
-	name := folderName(os.Getpid())
+	name := fmt.Sprintf("%s-%08x", folderName(os.Getpid()), rand.Uint32())
 	var why []string
 	if v2.mount != "" {
 		if c, err := openV2(v2, own[""], base, name); err == nil {
@@ -255,7 +256,7 @@ func handDown(dir string, names []string) error {
 
 const folderPrefix = "provegym-"
 
-// folderName names the folder of a process; the start time tells it from a later process with the same number.
+// folderName begins the folders of a process; the start time tells it from a later process with the same number.
 func folderName(pid int) string { return fmt.Sprintf("%s%d-%s", folderPrefix, pid, startTime(pid)) }
 
 // startTime is field 22 of /proc/PID/stat, "" if there is no such process.
@@ -276,7 +277,7 @@ func sweep(parent string) {
 	old, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	for _, dir := range old {
 		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), folderPrefix), "-")
-		if n, err := strconv.Atoi(pid); err != nil || filepath.Base(dir) == folderName(n) {
+		if n, err := strconv.Atoi(pid); err != nil || strings.HasPrefix(filepath.Base(dir), folderName(n)+"-") {
 			continue
 		}
 		removeFolder(dir)

@@ -453,6 +453,38 @@ func TestSandbox_closed(t *testing.T) {
 	}
 }
 
+// TestSandbox_twoInAProcess has two sandboxes side by side: neither sees the other's limits, nor feels its end.
+func TestSandbox_twoInAProcess(t *testing.T) {
+	for _, level := range levels(t) {
+		t.Run(string(level), func(t *testing.T) {
+			first, second := open(t, Options{Level: level}), open(t, Options{Level: level})
+			small, err := first.NewBox(Spec{MemoryBytes: 24 << 20, DiskBytes: 4 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			large, err := second.NewBox(Spec{MemoryBytes: 128 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hungry := sh("head -c 48000000 /dev/zero | tail | wc -c") // tail keeps it all: it has no line
+			if first.Capabilities().Grade("memory") == Enforced {
+				if end, err := small.Exec(t.Context(), hungry); err != nil || end.OOMKills == 0 {
+					t.Errorf("%v, %v; it must be out of memory", &end, err)
+				}
+			}
+			if err := first.Close(); err != nil {
+				t.Error(err)
+			}
+			if end, err := large.Exec(t.Context(), hungry); err != nil || !end.OK() || end.OOMKills != 0 {
+				t.Errorf("%v, %v, %s; it has memory enough", &end, err, end.Stderr)
+			}
+			if end, err := second.Run(t.Context(), Spec{}, sh("echo on")); err != nil || string(end.Stdout) != "on\n" {
+				t.Errorf("%v, %v", &end, err)
+			}
+		})
+	}
+}
+
 func TestSandbox_mostBoxes(t *testing.T) {
 	levels(t)
 	s := open(t, Options{MaxBoxes: 3})

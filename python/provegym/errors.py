@@ -16,6 +16,7 @@ __all__ = [
     "PackError",
     "EndpointError",
     "BugError",
+    "HostError",
     "LibraryError",
     "BY_STATUS",
 ]
@@ -73,6 +74,10 @@ class BugError(ProveGymError):
     """Raised when the library caught a bug of its own; the text has the place."""
 
 
+class HostError(ProveGymError, OSError):
+    """Raised when this machine cannot do what was asked, or its sandbox failed; never the fault of what runs in a box."""
+
+
 class LibraryError(ProveGymError, ImportError):
     """Raised when the library cannot be found or loaded, or was built from another header."""
 
@@ -89,5 +94,6 @@ BY_STATUS: dict[int, type[ProveGymError]] = {
     -9: StoreError,
     -10: PackError,
     -11: BugError,
+    -12: HostError,
 }
 """The class of each negative status of the C interface."""

@@ -72,25 +72,25 @@ def _compiler() -> Finding:
     return _command("gcc", "--version")
 
 
-def _cgroup() -> Finding:
-    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        return True, f"version 2: {Path('/sys/fs/cgroup/cgroup.controllers').read_text().strip()}"
-    return False, "version 1; memory and process limits of sandboxed packs need version 2"
+def _sandbox() -> list[dict[str, Any]]:
+    """What a box is kept from here, a line for each guarantee, with what would make it better."""
+    from provegym.sandbox import Sandbox
+
+    try:
+        with Sandbox() as boxes:
+            can = boxes.capabilities
+    except ProveGymError as err:
+        return [_line("sandbox", False, f"no commands can be run in boxes: {err}")]
+    why = "".join(f"; not higher: {refused}" for refused in can.get("refused") or ())
+    lines = [_line("sandbox", True, f"level {can['level']}; cgroups: {can['cgroups']}{why}")]
+    for g in can["guarantees"]:
+        remedy = f". To improve: {g['remedy']}" if g.get("remedy") else ""
+        lines.append(_line(f"  {g['name']}", g["grade"] == "enforced", f"{g['grade']}: {g['how']}{remedy}"))
+    return lines
 
 
-def _namespaces() -> Finding:
-    def number(path: str) -> int | None:
-        try:
-            return int(Path(path).read_text())
-        except (OSError, ValueError):
-            return None
-
-    if number("/proc/sys/user/max_user_namespaces") == 0 or number("/proc/sys/kernel/unprivileged_userns_clone") == 0:
-        return False, "user namespaces are turned off; sandboxed packs need them"
-    if not hasattr(os, "unshare") and not shutil.which("unshare"):
-        return True, "allowed by the kernel's settings"
-    tried = subprocess.run(["unshare", "--user", "true"], capture_output=True, text=True, check=False)
-    return tried.returncode == 0, "user namespaces work" if tried.returncode == 0 else tried.stderr.strip()
+def _line(name: str, fine: bool, text: str, needed: bool = False) -> dict[str, Any]:
+    return {"name": name, "ok": fine, "needed": needed, "found": text}
 
 
 def _memory() -> Finding:
@@ -111,17 +111,12 @@ _CHECKS: list[tuple[str, bool, Callable[[], Finding]]] = [
     ("c compiler", False, _compiler),
     ("processors", True, _processors),
     ("memory", True, _memory),
-    ("cgroup", False, _cgroup),
-    ("user namespaces", False, _namespaces),
 ]
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the findings; the exit status is 1 if something needed is missing."""
-    found: list[dict[str, Any]] = []
-    for name, needed, check in _CHECKS:
-        fine, text = check()
-        found.append({"name": name, "ok": fine, "needed": needed, "found": text})
+    found = [_line(name, *check(), needed) for name, needed, check in _CHECKS] + _sandbox()
     if args.json:
         print_json(found)
     else:
