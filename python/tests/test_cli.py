@@ -191,7 +191,7 @@ def test_break(capsys: Any) -> None:
 def test_doctor(capsys: Any) -> None:
     text = out(capsys, "doctor")
     assert "ok      library" in text and "tree_death" in text
-    assert {f["name"] for f in json.loads(out(capsys, "doctor", "--json"))} >= {"library", "go", "cgroup", "memory"}
+    assert {f["name"] for f in json.loads(out(capsys, "doctor", "--json"))} >= {"library", "go", "sandbox", "memory"}
 
 
 def test_ctrl_c() -> None:
