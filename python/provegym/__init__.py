@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from provegym.split import Split
     from provegym.tasks import pack, packs, rollout, sample, task
     from provegym.trace import Trace
-    from provegym.vector import VectorEnv
+    from provegym.vector import AsyncVector, VectorEnv
 
 __version__ = "0.1.0"
 
@@ -46,6 +46,7 @@ __all__ = [
     "rollout",
     "Env",
     "VectorEnv",
+    "AsyncVector",
     "Utf8",
     "Split",
     "Trace",
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncVector": "vector",
     "Breaker": "breaker",
     "Curriculum": "curriculum",
     "Env": "env",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+import provegym
 from provegym._batch import (
     COMPONENTS,
     LIMITS,
@@ -26,11 +27,11 @@ from provegym._batch import (
     observation_space,
 )
 from provegym.curriculum import Curriculum
-from provegym.errors import BadInputError
+from provegym.errors import BadInputError, UnknownNameError
 from provegym.split import Split
 from provegym.trace import Trace
 
-__all__ = ["Row", "VectorEnv"]
+__all__ = ["AsyncVector", "Row", "VectorEnv"]
 
 _AUTORESET = {
     AutoresetMode.NEXT_STEP: "next_step",
@@ -41,6 +42,7 @@ _OPTIONS = ("reset_mask", "task", "labels")
 
 Bools = npt.NDArray[np.bool_]
 Result = tuple[Any, npt.NDArray[np.float64], Bools, Bools, dict[str, Any]]
+Received = tuple[npt.NDArray[np.uint32], Any, npt.NDArray[np.float64], Bools, Bools, dict[str, Any]]
 
 
 class Row:
@@ -297,9 +299,7 @@ class VectorEnv(gym.vector.VectorEnv[Any, Any, npt.NDArray[Any]]):
             everyone[ids] = self._actions(actions)
         self._batch.native.send(everyone, ids)
 
-    def recv(
-        self, min_ready: int = 1, timeout: float | None = None
-    ) -> tuple[npt.NDArray[np.uint32], Any, npt.NDArray[np.float64], Bools, Bools, dict[str, Any]]:
+    def recv(self, min_ready: int = 1, timeout: float | None = None) -> Received:
         """Waits for rows that were sent.
 
         Args:
@@ -521,3 +521,46 @@ def _put(infos: dict[str, Any], key: str, values: npt.NDArray[Any], mask: Bools)
     """Puts values where the mask is set, what ``_add_info`` leaves elsewhere, and the mask."""
     nothing: Any = None if values.dtype == object else values.dtype.type(0)
     infos[key], infos[f"_{key}"] = np.where(mask, values, nothing), mask.copy()
+
+
+class AsyncVector(VectorEnv):
+    """Many environments, taken as they become ready, so that one slow episode holds no batch.
+
+    ``reset`` begins all of them. From then on ``recv`` returns the first ``batch_size`` rows that are done, and ``send`` takes
+    actions for just those rows, while the others go on.
+
+    >>> envs = AsyncVector("provegym/Echo-v0", num_envs=8, batch_size=2)
+    >>> observations, infos = envs.reset(seed=1)
+    >>> envs.send(['{"tool": "finish", "args": {}}'] * 8)
+    >>> rows, observations, rewards, terminated, truncated, infos = envs.recv()
+    >>> len(rows) >= 2
+    True
+    >>> envs.close()
+
+    Args:
+        id: As for ``gymnasium.make``.
+        num_envs: How many.
+        batch_size: How many rows ``recv`` waits for; a quarter of them if None.
+        **how: As for ``VectorEnv``.
+
+    Raises:
+        UnknownNameError: If there is no such id.
+        BadInputError: If an argument is malformed.
+    """
+
+    def __init__(self, id: str, num_envs: int, batch_size: int | None = None, **how: Any) -> None:
+        """Makes them."""
+        ours = provegym.ids()
+        if id not in ours:
+            near = difflib.get_close_matches(id, ours, 1)
+            raise UnknownNameError(
+                f"no environment {id!r}; " + (f"did you mean {near[0]!r}?" if near else f"known: {', '.join(ours)}")
+            )
+        if batch_size is not None and not 1 <= batch_size <= num_envs:
+            raise BadInputError(f"batch_size is a whole number from 1 to num_envs, which is {num_envs}, not {batch_size}")
+        super().__init__(num_envs, **{**gym.spec(id).kwargs, **how})
+        self.batch_size = batch_size or max(1, num_envs // 4)
+
+    def recv(self, min_ready: int | None = None, timeout: float | None = None) -> Received:
+        """As of ``VectorEnv``, for ``batch_size`` rows if ``min_ready`` is None."""
+        return super().recv(self.batch_size if min_ready is None else min_ready, timeout)

@@ -11,7 +11,7 @@ import pytest
 from agents import pick_number
 
 import provegym
-from provegym.errors import BadInputError, StateError
+from provegym.errors import BadInputError, StateError, UnknownNameError
 
 TEXT, NUMBERS = "provegym/ToolUse-v1", "provegym/ToolUseStructured-v1"
 
@@ -159,3 +159,28 @@ def test_what_was_shown_can_be_kept(id_: str, seed: int) -> None:
         assert [bytes(o) for o in first] == kept and all(bytes(o) for o in now)
     else:
         assert all(a.sum() is not None for a in [*first.values(), *now.values()])
+
+
+def test_async_vector_takes_the_first_that_are_ready(seed: int) -> None:
+    envs = provegym.AsyncVector("provegym/ToolUse-v1", num_envs=8, batch_size=3)
+    envs.reset(seed=seed)
+    envs.send(["x"] * 8)
+    flying, sent = set(range(8)), 8
+    while sent < 200:
+        rows, texts, rewards, *_ = envs.recv(timeout=10)
+        assert len(rows) == len(texts) == len(rewards) >= 3 and set(rows.tolist()) <= flying
+        envs.send(["x"] * len(rows), rows)
+        sent += len(rows)
+    received = sent - 8
+    while received < sent:
+        received += len(envs.recv(1)[0])
+    with pytest.raises(StateError):
+        envs.recv()
+    envs.close()
+
+
+def test_async_vector_bad_input() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        provegym.AsyncVector("provegym/ToolUse-v11", 4)
+    with pytest.raises(BadInputError, match="batch_size"):
+        provegym.AsyncVector("provegym/ToolUse-v1", 4, batch_size=5)
