@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "746e18f75cc86f8cd3458324a1a56173"
+	packHash  = "477f6c6a5b0ddbf4505df90daf00858f"
 	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
 )
