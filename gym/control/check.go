@@ -18,7 +18,7 @@ const (
 	defaultSeeds     = 2000
 	fullSeeds        = 10_000
 	defaultDialSeeds = 300
-	defaultTasks     = 500
+	defaultTasks     = 1300 // so that 500 are alike at two levels, of amendments too
 	sampleEvery      = 16   // of the seeds, those on which oracle and baselines are audited and meet the twin
 	hollowBound      = 1e-3 // of the share of a baseline's episodes that are hollow passes
 	workers          = 2
@@ -34,7 +34,7 @@ type Options struct {
 	Full       bool     // 10,000 seeds unless Seeds says otherwise: what a release has to pass
 	Seeds      int      // per family at the base condition; 0 for 2,000, below 0 for none
 	DialSeeds  int      // per family and dial end; 0 for 300, below 0 for none
-	LevelTasks int      // that each level of each dial is played on, the same for all levels, spread over the families; 0 for 500, below 0 for none
+	LevelTasks int      // that each level of each dial is played on, the same for all levels, spread over the families; 0 for 1,300, below 0 for none
 	Key        gym.Key  // the tasks' seeds derive from it
 }
 

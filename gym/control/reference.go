@@ -101,14 +101,16 @@ func one(b bool) int {
 	return 0
 }
 
-// DialRow is what a baseline did at one level of a dial, on the same tasks as at the level before.
+// DialRow is what a baseline did at one level of a dial, on the same tasks as at the level before. Compared are the tasks that are
+// alike at both: that the oracle finishes in the same words. Where more cases are to be refused, say, it is other work, no harder one.
 type DialRow struct {
 	Dial   string `json:"dial"`
 	Level  string `json:"level"`
 	Agent  string `json:"agent"`
 	Tasks  int    `json:"tasks"`
 	Passes int    `json:"passes"`
-	More   int    `json:"more"` // tasks that it passes and failed at the level before
+	Alike  int    `json:"alike"` // tasks that can be compared with the level before
+	More   int    `json:"more"`  // of these it passes now and failed then
 	Fewer  int    `json:"fewer"`
 	OK     bool   `json:"ok"` // it does not pass significantly more often than at the level before: one-sided sign test at 1 %
 }
@@ -145,11 +147,16 @@ func (c *Check) runLevels(i int, b *bench) {
 	j := c.jobs[i]
 	dial := &c.pack.Dials[j.dial-1]
 	before := make([]bool, len(c.references))
+	was := ""
 	for level := range dial.Levels {
 		task := gym.Task{Condition: c.conditions[j.condition], Seed: j.seed}
 		err := at(&task.Condition, dial, level)
 		if err == nil {
 			err = b.begin(task, gym.Text)
+		}
+		now := ""
+		if err == nil {
+			now, err = finishWords(task)
 		}
 		for k := range c.references {
 			a := &c.references[k]
@@ -160,10 +167,24 @@ func (c *Check) runLevels(i int, b *bench) {
 			if err == nil {
 				_, _, r = b.play(a, task, gym.Text, 0)
 			}
-			c.addLevel(i, k, int(j.dial-1), level, task, before[k], r)
+			c.addLevel(i, k, int(j.dial-1), level, task, level > 0 && was == now, before[k], r)
 			before[k] = r.pass
 		}
+		was = now
 	}
+}
+
+// finishWords returns the words of the finish of the task's plan.
+func finishWords(task gym.Task) (words string, err error) {
+	defer recovered(&err)
+	calls, _ := rehearse(task)
+	finish := &calls[len(calls)-1]
+	for k, q := range task.Pack.Tools[finish.Tool].Params {
+		if v := finish.Arg(k); task.Pack.Types[q.Types[0]].Form == gym.FormEnum && len(v) > 0 {
+			words += task.Pack.Spell(v[0]) + " "
+		}
+	}
+	return words, nil
 }
 
 // at turns a dial to a level, from where it tells.
@@ -177,7 +198,7 @@ func at(c *gym.Condition, dial *gym.Dial, level int) (err error) {
 	return err
 }
 
-func (c *Check) addLevel(job, agent, dial, level int, task gym.Task, before bool, r result) {
+func (c *Check) addLevel(job, agent, dial, level int, task gym.Task, alike, before bool, r result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done++
@@ -190,10 +211,9 @@ func (c *Check) addLevel(job, agent, dial, level int, task gym.Task, before bool
 	}
 	row.Tasks++
 	row.Passes += one(r.pass)
-	if level > 0 {
-		row.More += one(r.pass && !before)
-		row.Fewer += one(before && !r.pass)
-	}
+	row.Alike += one(alike)
+	row.More += one(alike && r.pass && !before)
+	row.Fewer += one(alike && before && !r.pass)
 	if r.err != nil {
 		c.fail(job, len(c.agents)+agent, c.references[agent].Name, 0, gym.Text, task, r.err.Error())
 	}

@@ -211,7 +211,7 @@ func rises(a, b []bool) (more, less int, significant bool) {
 }
 
 // TestDialsAreHarder: no dial makes a baseline's work easier as it is turned up, on the same tasks. `provegym check-pack` does the same on
-// 500 tasks a level.
+// 1,300 tasks a level, of which 500 are alike at each two.
 func TestDialsAreHarder(t *testing.T) {
 	check, err := control.NewCheck(Pack, control.Options{Seeds: -1, DialSeeds: -1, LevelTasks: max(180, 30**seeds)})
 	if err != nil {

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "477f6c6a5b0ddbf4505df90daf00858f"
+	packHash  = "cdac966e20f011885704b5b73162c627"
 	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
 )

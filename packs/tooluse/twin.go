@@ -46,6 +46,9 @@ func (d *draft) flip() {
 	}
 	a, b := d.w.Records.At(s.Targets[0]), d.w.Records.At(s.Near.Own)
 	a.ID, b.ID = b.ID, a.ID
+	if s.Outcome == world.Blocked {
+		s.Code = uint8(incidentCode(d.w, s.Targets[0])) // it hangs on the id
+	}
 }
 
 // replay plays an episode's calls on another task, word by word.

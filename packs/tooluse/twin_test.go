@@ -8,7 +8,8 @@ import (
 	"provegym/gym/control"
 )
 
-// TestTwins: the oracle is right on the twin too, each world's calls fail on the other, and the words are the same.
+// TestTwins: the oracle is right on the twin too, and so is one who knows no row; each world's calls fail on the other, and the words
+// are the same.
 func TestTwins(t *testing.T) {
 	each(t, func(t *testing.T, c gym.Condition) {
 		for seed := range uint64(*seeds) {
@@ -29,7 +30,15 @@ func TestTwins(t *testing.T) {
 				t.Errorf("%s: %v", task.ID(), err)
 				continue
 			}
-			ep := start(t, c, seed, gym.Text)
+			ep, err := gym.NewEpisode(twinOf(task), gym.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run(t, ep, "blind_oracle", 0); !ep.Success() {
+				t.Errorf("%s: the blind oracle fails on the twin: %s after %d of %d calls, %+v", task.ID(), ep.Outcome(), ep.Calls(), ep.Limits().Calls,
+					ep.Components())
+			}
+			ep = start(t, c, seed, gym.Text)
 			for i := 0; i < len(calls) && ep.Outcome() == gym.Running; i++ {
 				if err := ep.StepCall(&calls[i]); err != nil {
 					t.Fatal(err)

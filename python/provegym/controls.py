@@ -70,8 +70,9 @@ def agents(env: gym.Env[Any, Any], constants: Sequence[str] = ()) -> list[Contro
         space.seed(0)
         actions = actions or [space.sample()]
         flood = flood or actions
-        nothing, what = "", "says nothing"
-        if "" not in space:
+        silence: Any = ""
+        nothing, what = silence, "says nothing"
+        if silence not in space:
             nothing, what = min(actions, key=len), "repeats a short text, as none may be empty"
     else:
         raise BadInputError(f"controls play texts (Text, Utf8) and Discrete actions, not {space}: wrap the environment first")

@@ -174,15 +174,33 @@ def test_rerun_lines_run_as_printed(capsys: Any) -> None:
         assert f'"code":"{code}"' in text.splitlines()[-1]
 
 
-def test_check_pack(capsys: Any) -> None:
-    argv = ["check-pack", "echo", "--family", "copy", "--dial-seeds", "2"]
+def test_check_pack(capsys: Any, tmp_path: Path) -> None:
+    argv = ["check-pack", "echo", "--family", "copy", "--dial-seeds", "2", "--level-tasks", "40"]
     text = out(capsys, *argv, "--seeds", "2000")
     assert "echo: ok" in text and "oracle" in text
+    assert "first_hit" in text.partition("of which both must pass:")[2] and "look_alikes" in text.partition("none may rise:")[2]
+    assert "now: false passes 0 of " in text and "kept with the pack: nobody has measured" in text
     # Too few seeds to bound what random play scores: not a proof, and the status says so.
     text = out(capsys, *argv, "--seeds", "20", status=1)
     assert "echo: FAILED" in text and "nc2_random_valid" in text.partition("not as it must be")[2]
     assert "give more --seeds" in text
     assert json.loads(out(capsys, *argv, "--seeds", "20", "--json", status=1))["ok"] is False
+
+
+def test_check_pack_keeps_rates(capsys: Any, tmp_path: Path) -> None:
+    kept = tmp_path / "controls.json"
+    argv = ["check-pack", "echo", "--dial-seeds", "2", "--level-tasks", "10", "--write", str(kept)]
+    assert "no rates written" in out(capsys, *argv, "--seeds", "20", status=1) and not kept.exists()
+    assert f"rates written to {kept}" in out(capsys, *argv, "--seeds", "800")
+    rates = json.loads(kept.read_text())
+    assert (rates["pack"], rates["version"], rates["hash"]) == ("echo", 1, provegym.pack("echo")["hash"])
+    assert (
+        rates["seeds"] == 800
+        and rates["false_pass"]["wrong"] == rates["false_fail"]["wrong"] == 0 < rates["false_pass"]["episodes"]
+    )
+    assert main([*argv, "--family", "copy"]) == 2 and "whole pack" in capsys.readouterr().err
+    # What is kept with a pack is shown with it, and says whether it is of these sources.
+    assert "nobody has measured" in out(capsys, "tasks", "echo")
 
 
 def test_trace(capsys: Any, tmp_path: Path) -> None:

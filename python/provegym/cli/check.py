@@ -9,7 +9,7 @@ from typing import Any
 
 from provegym import _lib
 from provegym.cli.terminal import Progress, Verbs, add_json, add_verb, count, print_json, rates, table
-from provegym.errors import StoreError
+from provegym.errors import BadInputError, StoreError
 from provegym.tasks import pack
 
 __all__ = ["add"]
@@ -31,7 +31,7 @@ def add(verbs: Verbs) -> None:
     p.add_argument("--full", action="store_true", help="10,000 seeds for each family")
     p.add_argument("--seeds", type=count, help="seeds for each family at preset L1, or its base (default: 2000)")
     p.add_argument("--dial-seeds", type=count, help="seeds for each family at each end of each dial (default: 300)")
-    p.add_argument("--level-tasks", type=count, help="tasks that every level of each dial is played on (default: 500)")
+    p.add_argument("--level-tasks", type=count, help="tasks that every level of each dial is played on (default: 1300)")
     p.add_argument("--family", action="append", help="only this family (again for more)")
     p.add_argument("--write", type=Path, metavar="FILE", help="keep the controls' rates there, if all is as it must be")
     add_json(p)
@@ -40,6 +40,8 @@ def add(verbs: Verbs) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Checks; the exit status is 1 if anything failed."""
+    if args.write and args.family:
+        raise BadInputError("--write keeps the rates of a whole pack: leave out --family")
     stored = pack(args.pack)
     asked = {
         "pack": args.pack,
@@ -96,7 +98,7 @@ def _dials(rows: list[dict[str, Any]]) -> None:
     for r in rows:
         groups.setdefault((r["dial"], r["agent"]), []).append(r)
     if groups:
-        print("\npasses at each level of a dial, easiest first, on the same tasks; none may rise:")
+        print("\npasses at each level of a dial, easiest first, on the same tasks; on those that end alike none may rise:")
         table(
             [
                 (*k, g[0]["tasks"], " ".join(f"{r['level']}:{r['passes']}" for r in g), all(r["ok"] for r in g))
