@@ -165,6 +165,7 @@ func NewCheck(p *gym.Pack, o Options) (*Check, error) {
 	if !slices.ContainsFunc(c.references, func(a gym.Agent) bool { return a.Kind == gym.Oracle }) {
 		return nil, fmt.Errorf("%w: %s has no oracle", gym.ErrPack, p.Name)
 	}
+	var bases []int32
 	for i, family := range o.Families {
 		base, err := Base(p, family)
 		if err != nil {
@@ -174,14 +175,13 @@ func NewCheck(p *gym.Pack, o Options) (*Check, error) {
 			return nil, fmt.Errorf("%w: family %s is named twice", gym.ErrBadInput, family)
 		}
 		key := o.Key.Sub("check").Sub(family)
+		bases = append(bases, int32(len(c.conditions)))
 		c.plan(base, true, o.Seeds, key)
 		for _, end := range DialEnds(base) {
 			c.plan(end, false, o.DialSeeds, key) // the same seeds, so that levels are paired
 		}
 	}
-	if err := c.planLevels(o); err != nil {
-		return nil, err
-	}
+	c.planLevels(bases, o)
 	for range workers {
 		c.views = append(c.views, &bench{})
 	}

@@ -48,7 +48,13 @@ func TestCheck_soundPack(t *testing.T) {
 	if r.Failed != 0 || r.Episodes != r.Total || len(r.Failures) != 0 || r.Left != 0 {
 		t.Errorf("%d of %d episodes, %d failed: %+v", r.Episodes, r.Total, r.Failed, r.Failures)
 	}
+	seen := map[[3]string]bool{}
 	for _, row := range r.Rows {
+		key := [3]string{row.Control, row.View, row.Condition}
+		if seen[key] {
+			t.Errorf("%v is reported twice", key)
+		}
+		seen[key] = true
 		want := 40
 		if strings.Contains(row.Condition, "?") {
 			want = 6

@@ -117,29 +117,20 @@ type DialRow struct {
 
 type dialKey struct{ dial, level, agent int }
 
-// planLevels plans the test of dials: each baseline on the same tasks at every level.
-func (c *Check) planLevels(o Options) error {
+// planLevels plans the test of dials: each baseline on the same tasks at every level. bases are the conditions of the families.
+func (c *Check) planLevels(bases []int32, o Options) {
 	baselines := len(c.references) - 1
-	if o.LevelTasks < 0 || baselines == 0 {
-		return nil
-	}
-	from := len(c.conditions)
-	for _, family := range o.Families {
-		base, err := Base(c.pack, family)
-		if err != nil {
-			return err
-		}
-		c.conditions = append(c.conditions, base)
+	if baselines == 0 {
+		return
 	}
 	for d := range c.pack.Dials {
-		for i := range o.LevelTasks {
+		for i := range max(0, o.LevelTasks) {
 			family := i % len(o.Families)
 			seed := o.Key.Sub("levels").Sub(o.Families[family]).At(uint64(i)).Seed() // the same for all dials
-			c.jobs = append(c.jobs, job{int32(from + family), int32(d + 1), false, i, seed})
+			c.jobs = append(c.jobs, job{bases[family], int32(d + 1), false, i, seed})
 			c.total += baselines * len(c.pack.Dials[d].Levels)
 		}
 	}
-	return nil
 }
 
 // runLevels plays the baselines on one task at every level of a dial.

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "cdac966e20f011885704b5b73162c627"
+	packHash  = "c2bdb358c100ff26fe6beb52e2f572c6"
 	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
 )

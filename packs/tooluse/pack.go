@@ -11,10 +11,17 @@
 package tooluse
 
 import (
+	_ "embed"
+
 	"provegym/gym"
 	"provegym/packs/tooluse/audit"
 	"provegym/packs/tooluse/world"
 )
+
+// rates are the controls' rates as `provegym check-pack tooluse --full --write packs/tooluse/controls.json` left them.
+//
+//go:embed controls.json
+var rates string
 
 // Pack is the pack's declaration.
 var Pack = &gym.Pack{
@@ -33,6 +40,7 @@ var Pack = &gym.Pack{
 	Bounded:       true,
 	Hash:          packHash,
 	CheckHash:     checkHash,
+	Rates:         rates,
 }
 
 func init() {

@@ -17,7 +17,7 @@ import pytest
 
 import provegym
 from provegym import Split, Trace, _lib, prove, rollout, sample, trace
-from provegym.cli import main
+from provegym.cli import main, terminal
 from provegym.controls import wilson
 from provegym.errors import StateError
 
@@ -201,6 +201,9 @@ def test_check_pack_keeps_rates(capsys: Any, tmp_path: Path) -> None:
     assert main([*argv, "--family", "copy"]) == 2 and "whole pack" in capsys.readouterr().err
     # What is kept with a pack is shown with it, and says whether it is of these sources.
     assert "nobody has measured" in out(capsys, "tasks", "echo")
+    own = provegym.pack("echo")
+    assert "false passes 0 of" in terminal.rates(rates, own) and "these sources, 800 seeds" in terminal.rates(rates, own)
+    assert "EARLIER SOURCES" in terminal.rates(rates | {"check_hash": "x"}, own)
 
 
 def test_trace(capsys: Any, tmp_path: Path) -> None:
