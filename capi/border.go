@@ -52,6 +52,7 @@ var codes = []struct {
 	{vector.ErrState, C.PGYM_E_STATE},
 	{gym.ErrNotReset, C.PGYM_E_STATE},
 	{gym.ErrEpisodeOver, C.PGYM_E_STATE},
+	{gym.ErrRunning, C.PGYM_E_STATE},
 	{gym.ErrBadInput, C.PGYM_E_INPUT}, // a list of problems may hold both
 	{gym.ErrUnknown, C.PGYM_E_UNKNOWN},
 	{sandbox.ErrInvalid, C.PGYM_E_INPUT},

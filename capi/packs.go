@@ -15,6 +15,7 @@ func init() {
 	methods["task"] = alone(showTask)
 	methods["sample"] = alone(sample)
 	methods["vec.info"] = on(vecInfo)
+	methods["vec.explain"] = on(vecExplain)
 	methods["vec.stop"] = on(vecStop)
 }
 
@@ -53,6 +54,7 @@ type packInfo struct {
 	Tools         []json.RawMessage `json:"tools"`
 	Agents        []agentInfo       `json:"agents"`
 	Audits        []named           `json:"audits"`
+	Rates         *control.Rates    `json:"rates"` // of its controls, as stored with it; null if nobody has measured them
 }
 
 func listPacks(in *struct {
@@ -68,12 +70,16 @@ func listPacks(in *struct {
 	}
 	out := []packInfo{}
 	for _, p := range packs {
-		out = append(out, describe(p))
+		i, err := describe(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, i)
 	}
 	return map[string]any{"packs": out}, nil
 }
 
-func describe(p *gym.Pack) packInfo {
+func describe(p *gym.Pack) (packInfo, error) {
 	i := packInfo{named: named{p.Name, p.Doc}, Title: p.Title, Version: p.Version, Hash: p.Hash, CheckHash: p.CheckHash,
 		Deterministic: p.Deterministic, Bounded: p.Bounded, Families: []named{}, Dials: []dialInfo{}, Presets: []presetInfo{},
 		Agents: []agentInfo{}, Audits: []named{}}
@@ -98,7 +104,9 @@ func describe(p *gym.Pack) packInfo {
 	}
 	all := ^gym.ToolSet(0)
 	i.Tools = schemas(p, all)
-	return i
+	var err error
+	i.Rates, err = control.StoredRates(p)
+	return i, err
 }
 
 func schemas(p *gym.Pack, set gym.ToolSet) []json.RawMessage {
@@ -211,6 +219,24 @@ func vecInfo(v *vec, in *struct {
 		out.Instruction, out.Tools, out.Digest = ep.Instruction(), schemas(ep.Face(), ep.ToolSet()), ep.Digest().String()
 	}
 	return out, nil
+}
+
+// vecExplain tells why an episode that has ended was paid or not.
+func vecExplain(v *vec, in *struct {
+	Env int `json:"env"`
+}) (any, error) {
+	s, err := v.Shown(in.Env)
+	if err != nil {
+		return nil, err
+	}
+	var x *gym.Explanation
+	switch {
+	case s.Episode != nil:
+		x, err = s.Episode.Explain()
+	case s.Outcome == gym.Running:
+		err = gym.ErrRunning
+	}
+	return map[string]any{"explanation": x}, err
 }
 
 // componentsOf names the bits of vector.IO.Components.

@@ -75,8 +75,9 @@ type Audit struct {
 
 // Explanation is a reward taken apart.
 type Explanation struct {
-	Required    []Fact   `json:"required"`    // what the check asks for, met and missed
-	Unrequested []string `json:"unrequested"` // changes outside what it allows, in order
+	Required    []Fact       `json:"required"`    // what the check asks for, met and missed
+	Unrequested []string     `json:"unrequested"` // changes outside what it allows, in order
+	Decisive    *Attribution `json:"decisive"`    // of a failure, by Episode.Explain; nil for a success and where the pack cannot say
 }
 
 // Fact is one condition of the check, in words.

@@ -20,6 +20,8 @@ type Dial struct {
 	// Alters says that the dial is there to change what the task asks: a message that has it otherwise, an event that moves what is
 	// asked about. Turning any other dial leaves it as it is.
 	Alters bool
+	// At are settings of other dials at which this one tells: where it says nothing at the base, it is tested from these.
+	At []Setting
 }
 
 // Nearest returns the allowed level that is nearest to the base, of two the easier; false if none is allowed.

@@ -602,6 +602,37 @@ func spelled[N ~uint8](names []string, n N) string {
 // Audits runs the pack's audits on the episode as it stands. They go to the trace and to reports, never to the agent.
 func (e *Episode) Audits() []AuditResult { return e.audits() }
 
+// Explain takes the reward of an episode that has ended apart; nil if its pack does not say. It is for traces, reports and people
+// after the end: what it tells would be the answer before.
+//
+// Errors: ErrNotReset, ErrRunning; those of the pack's Attribute.
+func (e *Episode) Explain() (*Explanation, error) {
+	switch {
+	case e.pack == nil:
+		return nil, ErrNotReset
+	case e.outcome == Running:
+		return nil, ErrRunning
+	case e.built.Explain == nil:
+		return nil, nil
+	}
+	x := e.built.Explain(e.evidence())
+	if x.Required == nil {
+		x.Required = []Fact{}
+	}
+	if x.Unrequested == nil {
+		x.Unrequested = []string{}
+	}
+	if e.pack.Attribute == nil || e.components.Success() || e.outcome != Scored && e.outcome != Truncated {
+		return &x, nil
+	}
+	why, err := e.pack.Attribute(e.task, &e.log)
+	if err != nil {
+		return nil, fmt.Errorf("attribute %s: %w", e.task.ID(), err)
+	}
+	x.Decisive = &why
+	return &x, nil
+}
+
 // Digest returns the episode digest: H(h_n, world, outcome, reward bits), with h_0 = H(task id, pack hash).
 func (e *Episode) Digest() Digest { return e.digest(&e.scratch) }
 

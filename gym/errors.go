@@ -18,6 +18,7 @@ var (
 	// stepping
 	ErrNotReset    = errors.New("no episode: reset first")
 	ErrEpisodeOver = errors.New("the episode has ended: reset first")
+	ErrRunning     = errors.New("the episode is still running: what its check asks for is told after its end")
 	ErrSnapshot    = errors.New("snapshot does not fit")
 )
 

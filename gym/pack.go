@@ -32,6 +32,12 @@ type Pack struct {
 	// Attribute finds the call after which an episode could not succeed any more, and the kind of failure; nil if the pack cannot say.
 	Attribute func(task Task, log *Log) (Attribution, error)
 
+	// Twin is the pack of the twins of all tasks: the same task with one decisive hidden fact flipped, so that other calls are right; nil
+	// if there is none. It is not registered: no door but Go's leads to it.
+	Twin *Pack
+	// Rates are the controls' rates as `provegym check-pack --write` measured them, JSON; "" if nobody has. They are in no hash.
+	Rates string
+
 	Deterministic bool // an episode is a pure function of (task, actions)
 	Bounded       bool // every tool returns in bounded time; the vector then needs no watchdog for it
 

@@ -185,7 +185,7 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *
  *  handle   method            asks                                            answers
  *  0        packs             {"pack"?}                                       {"packs": [{name, title, version, hash, check_hash, doc, families,
- *                                                                              dials, presets, tools, agents, audits}]}
+ *                                                                              dials, presets, tools, agents, audits, rates}]}
  *  0        task              {"task": id}                                    {"task", "condition", "pack", "family", "dials", "seed", "instruction", "limits",
  *                                                                              "tools"}
  *  0        sample            {"pack", "family", "dials", "preset", "split",  {"tasks": [id]}
@@ -201,8 +201,8 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *                              "prompt_ids"?, "completion_ids"?,               the completion that the environment showed. The arrays come together:
  *                              "mask"?: [0|1], "logprobs"?}]}                  mask is 1 where the model sampled, logprobs are of those tokens
  *  0        trace.query       {"path", "what": "runs"|"episodes"|"steps"      {"rows": [...]}; tokens with "detail": true have the arrays too
- *                              |"calls"|"slots"|"tokens", run, episode,
- *                              limit, after, detail...}
+ *                              |"calls"|"explanation"|"slots"|"tokens",
+ *                              run, episode, limit, after, detail...}
  *  0        trace.verify      {"path"}                                        {"ok", "episodes", "problems": [...]}
  *  0        trace.replay      {"path", "episode"?, "limit"?, "cursor"}        {"done", "replayed", "mismatches": [...], "cursor"}
  *  0        break.new         {"pack", "split", "key", "families", "dials",   {"handle"}
@@ -230,12 +230,16 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  *  0        prove.report      {"plan", "looks", "learning", ...}              {"report": JSON, "markdown", "html"}
  *  0        rollout           {"agent", "tasks": [{"task","labels"}], "view", "mode", "split", "trace", "variant"}
  *                                                                              {"results": [{task, outcome, limit, success, components, calls, digest, why}]}
- *  0        check.new         {"pack", "seeds", "dial_seeds", "families",     {"handle"}
- *                              "key"}
- *  check    check.step        {"budget_ms"}                                   {"done", "ok", "episodes", "total", "rows", "failures"}
+ *  0        check.new         {"pack", "full", "seeds", "dial_seeds",         {"handle"}
+ *                              "level_tasks", "families", "key"}
+ *  check    check.step        {"budget_ms"}                                   {"done", "ok", "episodes", "total", "left_ns", "failed", "failures"}, and
+ *                                                                              when done "rows", "references", "dials", "rates"
  *  vec      vec.info          {"env"}                                         {"task", "instruction", "limits", "tools", "labels", "episode": id in
  *                                                                              the trace or null, "outcome", "limit", "success", "components",
  *                                                                              "calls", "why", "digest": of the episode that the row shows}
+ *  vec      vec.explain       {"env"}                                         {"explanation": {"required": [{"part", "text", "met"}], "unrequested":
+ *                                                                              [text], "decisive": {"call", "kind", "why"} or null} or null}: of an
+ *                                                                              episode that has ended; while it runs it is STATE
  *  vec      vec.stop          {"env", "outcome": "truncated"|"invalid",       {}: the row's running episode ended from outside, without reward; the
  *                              "limit"?: "tokens"|"calls"|"wall"|"bytes",      bound scalars of the row say so, its observation stays. A truncation
  *                              "why"?}                                         has a limit (tokens if left out), an invalid end a why. Then as after

@@ -16,7 +16,11 @@ import (
 
 const (
 	defaultSeeds     = 2000
+	fullSeeds        = 10_000
 	defaultDialSeeds = 300
+	defaultTasks     = 1300 // so that 500 are alike at two levels, of amendments too
+	sampleEvery      = 16   // of the seeds, those on which oracle and baselines are audited and meet the twin
+	hollowBound      = 1e-3 // of the share of a baseline's episodes that are hollow passes
 	workers          = 2
 	alpha            = 0.05 // of Wilson's interval
 	maxFailures      = 50   // listed; all are counted
@@ -24,33 +28,43 @@ const (
 	checkGCPercent   = 400
 )
 
-// Options say how much a check of a pack does. The zero value is the full check.
+// Options say how much a check of a pack does.
 type Options struct {
-	Families  []string // nil for all
-	Seeds     int      // per family at the base condition; 0 for 2,000, below 0 for none
-	DialSeeds int      // per family and dial end; 0 for 300, below 0 for none
-	Key       gym.Key  // the tasks' seeds derive from it
+	Families   []string // nil for all
+	Full       bool     // 10,000 seeds unless Seeds says otherwise: what a release has to pass
+	Seeds      int      // per family at the base condition; 0 for 2,000, below 0 for none
+	DialSeeds  int      // per family and dial end; 0 for 300, below 0 for none
+	LevelTasks int      // that each level of each dial is played on, the same for all levels, spread over the families; 0 for 1,300, below 0 for none
+	Key        gym.Key  // the tasks' seeds derive from it
 }
 
 // Check holds a pack to its controls. It is used by one goroutine at a time and works in slices; see Step.
 type Check struct {
-	agents []gym.Agent
-	jobs   []job
-	views  []*bench // one of each worker
+	pack       *gym.Pack
+	opts       Options
+	agents     []gym.Agent // those with a result known in advance
+	references []gym.Agent // the oracle and the baselines
+	conditions []gym.Condition
+	jobs       []job
+	views      []*bench // one of each worker
+	total      int      // episodes of all jobs
 
 	next atomic.Int64 // index of the next job
 
 	mu       sync.Mutex // guards what follows
 	rows     map[rowKey]*tally
+	refs     []Reference
+	dials    map[dialKey]*DialRow
 	failures []Failure // never nil, for JSON
 	failed   int
 	done     int
 	spent    time.Duration
 }
 
-// job is one seed of one condition.
+// job is one seed of one condition, or of a family at every level of a dial.
 type job struct {
-	condition gym.Condition
+	condition int32 // its index
+	dial      int32 // 1 + index of the dial whose levels are played; 0 for a seed of the condition alone
 	base      bool
 	index     int
 	seed      uint64
@@ -99,16 +113,19 @@ type Failure struct {
 	order [2]int // job and agent, for a stable list
 }
 
-// Report is how far a check has come.
+// Report is how far a check has come. Rows, references, dials and rates are there when it is done.
 type Report struct {
-	OK       bool          `json:"ok"` // nothing has failed; says all only when done
-	Done     bool          `json:"done"`
-	Episodes int           `json:"episodes"`
-	Total    int           `json:"total"`
-	Left     time.Duration `json:"left_ns"` // estimated from the speed so far
-	Rows     []Row         `json:"rows"`
-	Failed   int           `json:"failed"`   // episodes
-	Failures []Failure     `json:"failures"` // the first 50 by job
+	OK         bool          `json:"ok"` // nothing has failed; says all only when done
+	Done       bool          `json:"done"`
+	Episodes   int           `json:"episodes"`
+	Total      int           `json:"total"`
+	Left       time.Duration `json:"left_ns"` // estimated from the speed so far
+	Rows       []Row         `json:"rows"`
+	References []Reference   `json:"references"`
+	Dials      []DialRow     `json:"dials"`
+	Rates      *Rates        `json:"rates"`
+	Failed     int           `json:"failed"`   // episodes
+	Failures   []Failure     `json:"failures"` // the first 50 by job
 }
 
 // NewCheck plans the check of a pack; see the package comment.
@@ -116,30 +133,39 @@ type Report struct {
 // Errors: gym.ErrUnknown for a family that the pack lacks; gym.ErrBadInput for more seeds than a check may list or a family
 // named twice; gym.ErrPack if it has no oracle.
 func NewCheck(p *gym.Pack, o Options) (*Check, error) {
-	if o.Seeds > maxSeeds || o.DialSeeds > maxSeeds {
-		return nil, fmt.Errorf("%w: %d seeds and %d at each dial end; a check takes at most %d of each: split it by key", gym.ErrBadInput,
-			o.Seeds, o.DialSeeds, maxSeeds)
+	if max(o.Seeds, o.DialSeeds, o.LevelTasks) > maxSeeds {
+		return nil, fmt.Errorf("%w: %d seeds, %d at each dial end and %d tasks a level; a check takes at most %d of each: split it by key",
+			gym.ErrBadInput, o.Seeds, o.DialSeeds, o.LevelTasks, maxSeeds)
 	}
 	if o.Families == nil {
 		o.Families = p.FamilyNames()
 	}
 	if o.Seeds == 0 {
 		o.Seeds = defaultSeeds
+		if o.Full {
+			o.Seeds = fullSeeds
+		}
 	}
 	if o.DialSeeds == 0 {
 		o.DialSeeds = defaultDialSeeds
 	}
-	c := &Check{rows: map[rowKey]*tally{}, failures: []Failure{}}
-	oracle := false
+	if o.LevelTasks == 0 {
+		o.LevelTasks = defaultTasks
+	}
+	c := &Check{pack: p, opts: o, rows: map[rowKey]*tally{}, dials: map[dialKey]*DialRow{}, failures: []Failure{}}
 	for _, a := range Agents(p) {
 		if a.Kind != gym.Baseline {
 			c.agents = append(c.agents, a)
 		}
-		oracle = oracle || a.Kind == gym.Oracle
+		if a.Kind == gym.Oracle || a.Kind == gym.Baseline {
+			c.references = append(c.references, a)
+			c.refs = append(c.refs, Reference{Agent: a.Name, Kind: a.Kind.String()})
+		}
 	}
-	if !oracle {
+	if !slices.ContainsFunc(c.references, func(a gym.Agent) bool { return a.Kind == gym.Oracle }) {
 		return nil, fmt.Errorf("%w: %s has no oracle", gym.ErrPack, p.Name)
 	}
+	var bases []int32
 	for i, family := range o.Families {
 		base, err := Base(p, family)
 		if err != nil {
@@ -149,11 +175,13 @@ func NewCheck(p *gym.Pack, o Options) (*Check, error) {
 			return nil, fmt.Errorf("%w: family %s is named twice", gym.ErrBadInput, family)
 		}
 		key := o.Key.Sub("check").Sub(family)
+		bases = append(bases, int32(len(c.conditions)))
 		c.plan(base, true, o.Seeds, key)
 		for _, end := range DialEnds(base) {
 			c.plan(end, false, o.DialSeeds, key) // the same seeds, so that levels are paired
 		}
 	}
+	c.planLevels(bases, o)
 	for range workers {
 		c.views = append(c.views, &bench{})
 	}
@@ -184,8 +212,11 @@ func DialEnds(base gym.Condition) []gym.Condition {
 }
 
 func (c *Check) plan(condition gym.Condition, base bool, seeds int, key gym.Key) {
+	c.conditions = append(c.conditions, condition)
 	for i := range max(0, seeds) {
-		c.jobs = append(c.jobs, job{condition, base, i, key.At(uint64(i)).Seed()})
+		j := job{int32(len(c.conditions) - 1), 0, base, i, key.At(uint64(i)).Seed()}
+		c.jobs = append(c.jobs, j)
+		c.total += c.count(j)
 	}
 }
 
@@ -206,8 +237,14 @@ func (c *Check) plays(j job, f func(agent int, v gym.View)) {
 func (c *Check) count(j job) int {
 	n := 0
 	c.plays(j, func(int, gym.View) { n++ })
+	if j.sampled() {
+		n += len(c.references)
+	}
 	return n
 }
+
+// sampled says that the references are audited here and meet the twin.
+func (j *job) sampled() bool { return j.index%sampleEvery == 0 }
 
 // Step works for about the budget on two goroutines and reports. It may be called until the report says that it is done.
 func (c *Check) Step(budget time.Duration) Report {
@@ -235,11 +272,16 @@ func (c *Check) Step(budget time.Duration) Report {
 type bench struct {
 	ep    [2]gym.Episode
 	start [2]gym.Snapshot
+	twin  gym.Episode
 }
 
 func (c *Check) run(i int, b *bench) {
 	j := c.jobs[i]
-	task := gym.Task{Condition: j.condition, Seed: j.seed}
+	if j.dial > 0 {
+		c.runLevels(i, b)
+		return
+	}
+	task := gym.Task{Condition: c.conditions[j.condition], Seed: j.seed}
 	var built [2]error
 	for v := range b.ep {
 		built[v] = b.begin(task, gym.View(v))
@@ -253,6 +295,15 @@ func (c *Check) run(i int, b *bench) {
 		variant, n, r := b.play(a, task, v, j.index/2)
 		c.add(i, agent, v, task, variant, n, r)
 	})
+	if v := gym.View(j.index / sampleEvery % 2); j.sampled() {
+		for k := range c.references {
+			if built[v] == nil {
+				c.addReference(i, k, v, task, b.refer(&c.references[k], task, v))
+			} else {
+				c.addReference(i, k, v, task, referred{result: result{err: built[v]}})
+			}
+		}
+	}
 }
 
 // begin builds the task in one view. A panic of the pack is an error here: a check must outlive what it checks.
@@ -347,10 +398,15 @@ func (c *Check) add(job, agent int, v gym.View, task gym.Task, variant, n int, r
 	if wrong == "" {
 		return
 	}
+	c.fail(job, agent, a.Name, variant, v, task, wrong)
+}
+
+// fail lists a failure. mu is locked.
+func (c *Check) fail(job, agent int, name string, variant int, v gym.View, task gym.Task, wrong string) {
 	c.failed++
 	c.failures = append(c.failures, Failure{
-		Task: task.ID(), Control: a.Name, Variant: variant, View: v.String(), Text: wrong,
-		Rerun: Rerun(task, a.Name, variant, v), order: [2]int{job, agent},
+		Task: task.ID(), Control: name, Variant: variant, View: v.String(), Text: wrong,
+		Rerun: Rerun(task, name, variant, v), order: [2]int{job, agent},
 	})
 	if len(c.failures) > 4*maxFailures {
 		c.failures = first(c.failures)
@@ -388,28 +444,37 @@ func first(fs []Failure) []Failure {
 }
 
 func (c *Check) report() Report {
-	r := Report{Rows: []Row{}, OK: c.failed == 0, Done: int(c.next.Load()) >= len(c.jobs), Episodes: c.done, Failed: c.failed, Failures: first(c.failures)}
+	r := Report{OK: c.failed == 0, Done: int(c.next.Load()) >= len(c.jobs), Episodes: c.done, Total: c.total, Failed: c.failed,
+		Failures: first(c.failures), Rows: []Row{}, References: []Reference{}, Dials: []DialRow{}}
 	c.failures = r.Failures
-	last := rowKey{agent: -1}
-	for _, j := range c.jobs {
-		r.Total += c.count(j)
-		if j.condition == last.condition {
-			continue
-		}
-		last.condition = j.condition
+	if c.done > 0 {
+		r.Left = time.Duration(float64(c.spent) / float64(c.done) * float64(r.Total-c.done))
+	}
+	if !r.Done {
+		return r
+	}
+	for _, condition := range c.conditions {
 		for agent := range c.agents {
 			for v := range gym.View(2) {
-				if t := c.rows[rowKey{agent, v, j.condition}]; t != nil {
-					row := t.row(&c.agents[agent], v, j.condition)
+				if t := c.rows[rowKey{agent, v, condition}]; t != nil {
+					row := t.row(&c.agents[agent], v, condition)
 					r.Rows = append(r.Rows, row)
-					r.OK = r.OK && (row.OK || !r.Done)
+					r.OK = r.OK && row.OK
 				}
 			}
 		}
 	}
-	if c.done > 0 {
-		r.Left = time.Duration(float64(c.spent) / float64(c.done) * float64(r.Total-c.done))
+	for i := range c.refs {
+		if row := c.refs[i].closed(); row.Episodes > 0 {
+			r.References = append(r.References, row)
+			r.OK = r.OK && row.OK
+		}
 	}
+	r.Dials = c.dialRows()
+	for i := range r.Dials {
+		r.OK = r.OK && r.Dials[i].OK
+	}
+	r.Rates = c.rates(&r)
 	return r
 }
 

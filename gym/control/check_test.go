@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -47,7 +48,13 @@ func TestCheck_soundPack(t *testing.T) {
 	if r.Failed != 0 || r.Episodes != r.Total || len(r.Failures) != 0 || r.Left != 0 {
 		t.Errorf("%d of %d episodes, %d failed: %+v", r.Episodes, r.Total, r.Failed, r.Failures)
 	}
+	seen := map[[3]string]bool{}
 	for _, row := range r.Rows {
+		key := [3]string{row.Control, row.View, row.Condition}
+		if seen[key] {
+			t.Errorf("%v is reported twice", key)
+		}
+		seen[key] = true
 		want := 40
 		if strings.Contains(row.Condition, "?") {
 			want = 6
@@ -270,5 +277,102 @@ func TestNewCheck_refuses(t *testing.T) {
 		if _, err := control.NewCheck(echo.Pack, o); !errors.Is(err, gym.ErrBadInput) {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// A baseline is played at every level of every dial on the same tasks: the one that look-alikes break passes less often with more of
+// them, and a dial that made its work easier is found.
+func TestCheck_levels(t *testing.T) {
+	o := control.Options{Seeds: -1, DialSeeds: -1, LevelTasks: 120}
+	r := run(t, altered(nil), o, 50*time.Millisecond)
+	passes := map[string][]int{}
+	for _, row := range r.Dials {
+		passes[row.Dial] = append(passes[row.Dial], row.Passes)
+		if row.Tasks != 120 || row.Agent != "first_hit" || !row.OK || row.More > row.Fewer {
+			t.Errorf("row %+v", row)
+		}
+	}
+	if p := passes["look_alikes"]; len(p) != 4 || p[0] < 100 || p[3] > p[0]/2 || len(passes["slack"]) == 0 {
+		t.Errorf("passes %v", passes)
+	}
+	if r.Episodes != r.Total || !r.OK || r.Rates.LevelTasks != 120 || r.Rates.FalsePass.Episodes != 0 || r.Rates.FalsePass.Upper != 1 {
+		t.Errorf("%d of %d episodes: %+v", r.Episodes, r.Total, r.Rates)
+	}
+	p := altered(nil)
+	p.Dials = slices.Clone(p.Dials)
+	p.Dials[0].Levels = slices.Clone(p.Dials[0].Levels)
+	slices.Reverse(p.Dials[0].Levels)
+	if r := run(t, p, o, time.Minute); r.OK || !slices.ContainsFunc(r.Dials, func(row control.DialRow) bool { return row.Dial == "look_alikes" && !row.OK }) {
+		t.Errorf("turned around, the dial passes: %+v", r.Dials)
+	}
+}
+
+// The oracle must pass the twin too, and its passes must not be hollow; nor must a baseline's.
+func TestCheck_references(t *testing.T) {
+	o := control.Options{Seeds: 160, DialSeeds: -1, LevelTasks: -1}
+	hollow := gym.Audit{Name: "all", Flag: func(*gym.Evidence) (bool, string) { return true, "whatever" }}
+	for name, c := range map[string]struct {
+		change func(p *gym.Pack)
+		wrong  []string
+	}{
+		"sound": {func(p *gym.Pack) { p.Twin = altered(nil) }, nil},
+		"unlike twin": {func(p *gym.Pack) {
+			p.Twin = altered(func(_ gym.Task, b *gym.Built) { b.Check.Commit.Holds = func(*gym.Evidence) bool { return false } })
+		}, []string{"oracle"}},
+		"hollow passes": {func(p *gym.Pack) { p.Audits = []gym.Audit{hollow} }, []string{"oracle", "first_hit"}},
+	} {
+		p := altered(nil)
+		c.change(p)
+		r := run(t, p, o, time.Minute)
+		var wrong []string
+		for _, row := range r.References {
+			if row.Episodes != 20 || p.Twin == nil != (row.Pairs == 0) || row.PairPasses > row.Passes {
+				t.Errorf("%s: %+v", name, row)
+			}
+			if !row.OK {
+				wrong = append(wrong, row.Agent)
+			}
+		}
+		if !slices.Equal(wrong, c.wrong) || slices.Contains(wrong, "oracle") != (r.Failed > 0) || len(r.References) != 2 {
+			t.Errorf("%s: %v are not as they must be, want %v; %d failed", name, wrong, c.wrong, r.Failed)
+		}
+	}
+}
+
+// What is kept with a pack comes back, and is refused where it is of another pack or version.
+func TestRates(t *testing.T) {
+	p := altered(nil)
+	r := run(t, p, control.Options{Seeds: 32, DialSeeds: 2, LevelTasks: 4}, time.Minute)
+	kept, err := json.Marshal(r.Rates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := control.StoredRates(p); got != nil || err != nil {
+		t.Errorf("of a pack that keeps none: %+v, %v", got, err)
+	}
+	p.Rates = string(kept)
+	got, err := control.StoredRates(p)
+	if err != nil || !reflect.DeepEqual(got, r.Rates) {
+		t.Errorf("%v: %+v, want %+v", err, got, r.Rates)
+	}
+	passed, total := got.FalsePass, 0
+	for _, c := range got.Controls {
+		if c.Kind == "negative_control" && c.Bound == 0 {
+			total += c.Episodes
+		}
+	}
+	if passed.Wrong != 0 || passed.Episodes != total || total == 0 || got.FalseFail.Wrong != 0 || got.FalseFail.Episodes == 0 {
+		t.Errorf("%+v", got)
+	}
+	for _, other := range []string{"{", strings.Replace(p.Rates, `"version":1`, `"version":9`, 1), strings.Replace(p.Rates, `"echo"`, `"tooluse"`, 1)} {
+		p.Rates = other
+		if _, err := control.StoredRates(p); !errors.Is(err, gym.ErrPack) {
+			t.Errorf("%.30s…: %v", other, err)
+		}
+	}
+	// A pass too many is counted.
+	p = altered(func(_ gym.Task, b *gym.Built) { b.Check.Collateral.Holds = func(*gym.Evidence) bool { return true } })
+	if r := run(t, p, control.Options{Seeds: 32, DialSeeds: -1, LevelTasks: -1}, time.Minute); r.Rates.FalsePass.Wrong == 0 {
+		t.Errorf("with collateral unchecked: %+v", r.Rates.FalsePass)
 	}
 }

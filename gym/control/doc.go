@@ -27,4 +27,10 @@
 // run on every seed once, in views by turns, with their variants by turns, so that 2 x variants seeds cover all. The conditions
 // are the base (preset L1 if there is one) with Options.Seeds, and the two ends of every dial with Options.DialSeeds; bounded
 // controls run at the base alone, where their bound is stated.
+//
+// Beside the controls, every 16th seed of each condition is played by the references, the oracle and the baselines: their passes are
+// audited, and where the pack has twins they play the pair, which counts only if both pass. And every level of every dial is played by
+// the baselines on the same tasks: no level may be easier than the one before.
+//
+// What a finished check found of the controls is summed up as Rates, which packs keep beside them.
 package control

@@ -14,6 +14,8 @@ type ExportedEpisode struct {
 	Episode
 	Instruction string         `json:"instruction,omitempty"`
 	Trajectory  []ExportedStep `json:"trajectory"`
+	// Explanation takes the reward apart; nil where Reader.Explanation has none.
+	Explanation *gym.Explanation `json:"explanation,omitempty"`
 }
 
 // ExportedStep is a step with its text.
@@ -73,6 +75,9 @@ func (r *Reader) export(row *Episode, ep *gym.Episode) (*ExportedEpisode, error)
 		return nil
 	})
 	var not *notReplayable
+	if err == nil && (row.Outcome == gym.Scored || row.Outcome == gym.Truncated) && ep.Outcome() != gym.Running {
+		x.Explanation, err = ep.Explain()
+	}
 	if !errors.As(err, &not) {
 		return x, err
 	}

@@ -127,7 +127,13 @@ func newPack(name, hash string, deterministic bool) *gym.Pack {
 					return true
 				}},
 				Commit: gym.Predicate{Name: "done", Holds: func(e *gym.Evidence) bool { return e.Finish != nil && e.Finish.Arg(0)[0].Bits == 0 }},
+			},
+			Explain: func(e *gym.Evidence) gym.Explanation {
+				return gym.Explanation{Required: []gym.Fact{{Part: "goal", Text: "value", Met: e.Last.(*world).cells.At(0).Value == goal}}}
 			}}, nil
+	}
+	p.Attribute = func(_ gym.Task, log *gym.Log) (gym.Attribution, error) {
+		return gym.Attribution{Call: log.Len() - 1, Kind: "early_stop", Why: "it was the last"}, nil
 	}
 	return p
 }

@@ -392,13 +392,13 @@ func segmentsOf(q querier, id uint64) ([]part, error) {
 
 // Query is one question, as the border asks it.
 type Query struct {
-	What   string `json:"what"`   // runs, episodes, steps, calls, slots, tokens
+	What   string `json:"what"`   // runs, episodes, steps, calls, explanation, slots, tokens
 	Plan   string `json:"plan"`   // slots
 	Detail bool   `json:"detail"` // tokens: the arrays too
-	Filter        // episodes and tokens; Episode alone for steps and calls; Look for slots
+	Filter        // episodes and tokens; Episode alone for steps, calls and explanation; Look for slots
 }
 
-// Query answers q with a slice of RunRow, Episode, Step, Call, Record or Tokens.
+// Query answers q with a slice of RunRow, Episode, Step, Call, gym.Explanation (one or none), Record or Tokens.
 //
 // Errors: gym.ErrUnknown; those of the method of that name.
 func (r *Reader) Query(q Query) (rows any, err error) {
@@ -411,12 +411,14 @@ func (r *Reader) Query(q Query) (rows any, err error) {
 		return r.Steps(q.Episode)
 	case "calls":
 		return r.Calls(q.Episode)
+	case "explanation":
+		return r.Explanation(q.Episode)
 	case "slots":
 		return r.Slots(q.Plan, q.Look)
 	case "tokens":
 		return r.Tokens(q.Filter, q.Detail)
 	}
-	what := []string{"runs", "episodes", "steps", "calls", "slots", "tokens"}
+	what := []string{"runs", "episodes", "steps", "calls", "explanation", "slots", "tokens"}
 	if best := gym.Nearest(q.What, what); best != "" {
 		return nil, fmt.Errorf("%w: query %.40q; did you mean %q?", gym.ErrUnknown, q.What, best)
 	}

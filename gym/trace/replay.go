@@ -285,6 +285,30 @@ func (r *Reader) Calls(id uint64) ([]Call, error) {
 	return calls, err
 }
 
+// Explanation takes the reward of an episode apart, rebuilt by replay and proved on the way: one, or none of an episode that has not
+// ended, was lost, or is of a pack that does not say.
+//
+// Errors: as Calls.
+func (r *Reader) Explanation(id uint64) ([]gym.Explanation, error) {
+	out := []gym.Explanation{}
+	row, err := r.Episode(id)
+	if err != nil || row.Outcome != gym.Scored && row.Outcome != gym.Truncated {
+		return out, err
+	}
+	var ep gym.Episode
+	if err := r.rebuild(&row, &ep, nil); err != nil {
+		return nil, err
+	}
+	if ep.Outcome() == gym.Running {
+		return out, nil // it ended by the wall limit, in a step that is not taken again
+	}
+	x, err := ep.Explain()
+	if x != nil {
+		out = append(out, *x)
+	}
+	return out, err
+}
+
 // rebuild replays one episode in ep and fails unless it is what was recorded.
 func (r *Reader) rebuild(row *Episode, ep *gym.Episode, each func(s *Step) error) error {
 	return r.view(func(q querier) error {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"provegym/gym"
 )
 
@@ -234,4 +236,49 @@ func TestReplay_wallLimit(t *testing.T) {
 	tr.Segment(id, 0, 1, gym.AppendStep(nil, gym.StepRec{Text: []byte(`{"tool":"list"}`), Ended: true}))
 	tr.End(id, gym.EpisodeEnd{Outcome: gym.Truncated, Limit: gym.LimitWall, Steps: 1, Calls: 1})
 	sound(t, tr.Path())
+}
+
+// An episode that has ended is explained from its record, as it is where it runs; one that runs or cannot be replayed is not.
+func TestExplanation(t *testing.T) {
+	tr := open(t, t.TempDir(), run, Options{})
+	solve(t, startEpisode(t, task(steady, 1), gym.Options{Recorder: tr}), true)
+	early := startEpisode(t, task(steady, 2), gym.Options{Recorder: tr})
+	if _, err := early.Explain(); !errors.Is(err, gym.ErrRunning) {
+		t.Errorf("while it runs: %v", err)
+	}
+	must(t, early.StepText(finish("done")))
+	stopped := startEpisode(t, task(steady, 3), gym.Options{Recorder: tr})
+	must(t, stopped.Stop(gym.Truncated, gym.LimitTokens, ""))
+	broken := startEpisode(t, task(steady, 4), gym.Options{Recorder: tr})
+	must(t, broken.StepText(finish("boom")))
+	startEpisode(t, task(steady, 5), gym.Options{Recorder: tr})
+	if _, err := new(gym.Episode).Explain(); !errors.Is(err, gym.ErrNotReset) {
+		t.Errorf("of no episode: %v", err)
+	}
+	r := reader(t, tr.Path())
+	for id, want := range map[uint64][]gym.Explanation{
+		1: {{Required: []gym.Fact{{Part: "goal", Text: "value", Met: true}}, Unrequested: []string{}}},
+		2: {{Required: []gym.Fact{{Part: "goal", Text: "value"}}, Unrequested: []string{}, Decisive: &gym.Attribution{Kind: "early_stop", Why: "it was the last"}}},
+		3: {{Required: []gym.Fact{{Part: "goal", Text: "value"}}, Unrequested: []string{}, Decisive: &gym.Attribution{Call: -1, Kind: "early_stop", Why: "it was the last"}}},
+		4: {}, // lost: nothing is said of it
+	} {
+		got, err := r.Query(Query{What: "explanation", Filter: Filter{Episode: id}})
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("episode %d (-want +got):\n%s", id, diff)
+		}
+	}
+	if live, err := early.Explain(); err != nil || live.Decisive == nil {
+		t.Errorf("%+v, %v", live, err)
+	}
+	var out bytes.Buffer
+	must(t, r.ExportJSONL(&out, Filter{}))
+	if n := strings.Count(out.String(), `"explanation":{"required":[{"part":"goal","text":"value","met":`); n != 3 {
+		t.Errorf("%d of the exported episodes are explained:\n%s", n, out.String())
+	}
+	loose := open(t, t.TempDir(), Run{Pack: "hash-2"}, Options{})
+	solve(t, startEpisode(t, task(drifting, 1), gym.Options{Recorder: loose}), true)
+	if _, err := reader(t, loose.Path()).Explanation(1); !errors.Is(err, gym.ErrSnapshot) {
+		t.Errorf("of a pack that does not replay: %v", err)
+	}
 }

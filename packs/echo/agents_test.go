@@ -11,7 +11,7 @@ import (
 
 // A small check of the pack by its controls; the full one is provegym check-pack.
 func TestControls(t *testing.T) {
-	c, err := control.NewCheck(echo.Pack, control.Options{Seeds: 200, DialSeeds: 20})
+	c, err := control.NewCheck(echo.Pack, control.Options{Seeds: 200, DialSeeds: 20, LevelTasks: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "746e18f75cc86f8cd3458324a1a56173"
+	packHash  = "c2bdb358c100ff26fe6beb52e2f572c6"
 	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
 )

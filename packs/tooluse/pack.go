@@ -11,10 +11,17 @@
 package tooluse
 
 import (
+	_ "embed"
+
 	"provegym/gym"
 	"provegym/packs/tooluse/audit"
 	"provegym/packs/tooluse/world"
 )
+
+// rates are the controls' rates as `provegym check-pack tooluse --full --write packs/tooluse/controls.json` left them.
+//
+//go:embed controls.json
+var rates string
 
 // Pack is the pack's declaration.
 var Pack = &gym.Pack{
@@ -33,6 +40,7 @@ var Pack = &gym.Pack{
 	Bounded:       true,
 	Hash:          packHash,
 	CheckHash:     checkHash,
+	Rates:         rates,
 }
 
 func init() {
@@ -54,7 +62,7 @@ var dials = []gym.Dial{
 	{Name: "opacity", Doc: "tools are documented (0), their arguments are not (1), arguments are renamed (2), tools are renamed (3)", Levels: []string{"0", "1", "2", "3"}, Base: 0},
 	{Name: "constraints", Doc: "standing rules: a notice to read, a permit, an announcement, a time to wait for, records not to look at", Levels: []string{"0", "1", "2", "3", "4", "5"}, Base: 0},
 	{Name: "fault_rate", Doc: "share of calls that fail at their first attempt", Levels: []string{"0", "0.05", "0.15", "0.3", "0.4"}, Base: 0},
-	{Name: "fault_class", Doc: "faults are explicit and transient (0), implicit too (1), permanent too (2)", Levels: []string{"0", "1", "2"}, Base: 2},
+	{Name: "fault_class", Doc: "faults are explicit and transient (0), implicit too (1), permanent too (2)", Levels: []string{"0", "1", "2"}, Base: 2, At: []gym.Setting{{Dial: "fault_rate", Value: "0.3"}}},
 	{Name: "events", Doc: "what other desks do, in ten steps", Levels: []string{"0", "0.5", "1", "2", "3"}, Base: 0, Alters: true},
 	{Name: "memory_gap", Doc: "notices to read between reading the subject and changing it", Levels: []string{"0", "2", "5", "10", "20"}, Base: 0},
 	{Name: "amendments", Doc: "messages that change the case on the way", Levels: []string{"0", "1", "2"}, Base: 0, Alters: true},

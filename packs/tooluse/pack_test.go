@@ -79,7 +79,7 @@ func TestOracle(t *testing.T) {
 
 func TestControls(t *testing.T) {
 	for _, family := range Pack.FamilyNames() {
-		check, err := control.NewCheck(Pack, control.Options{Families: []string{family}, Seeds: 2 * *seeds, DialSeeds: max(1, *seeds/4)})
+		check, err := control.NewCheck(Pack, control.Options{Families: []string{family}, Seeds: 2 * *seeds, DialSeeds: max(1, *seeds/4), LevelTasks: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"provegym/gym"
+	"provegym/gym/control"
 	"provegym/packs/tooluse/world"
 )
 
@@ -82,6 +83,29 @@ var sections = []struct {
 		}
 		return b.String()
 	}},
+	{"controls", false, func(t *testing.T) string {
+		r, err := control.StoredRates(Pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r == nil {
+			return "Nobody has measured this version yet.\n"
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "Version %d, %d seeds a family at L1, %d at each end of each dial; `controls.json` has the rest.\n\n", r.Version, r.Seeds, r.DialSeeds)
+		fmt.Fprintf(&b, "| | episodes | wrong | at most |\n|---|---|---|---|\n| false passes: negative controls | %d | %d | %.1e |\n", r.FalsePass.Episodes, r.FalsePass.Wrong, r.FalsePass.Upper)
+		fmt.Fprintf(&b, "| false fails: oracle, positive controls | %d | %d | %.1e |\n", r.FalseFail.Episodes, r.FalseFail.Wrong, r.FalseFail.Upper)
+		for _, c := range r.Controls {
+			if c.Bound > 0 {
+				fmt.Fprintf(&b, "| `%s`, which may have luck | %d | %d | %.1e |\n", c.Control, c.Episodes, c.Wrong, c.Upper)
+			}
+		}
+		b.WriteString("\n| | episodes | passes | hollow | pairs | both passed |\n|---|---|---|---|---|---|\n")
+		for _, x := range r.References {
+			fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", x.Agent, x.Episodes, x.Passes, x.Hollow, x.Pairs, x.PairPasses)
+		}
+		return b.String()
+	}},
 	{"faults", false, func(*testing.T) string {
 		return "`" + strings.Join(world.FaultNames[1:], "`, `") + "`\n"
 	}},
@@ -122,5 +146,36 @@ func TestReadme(t *testing.T) {
 		if err := os.WriteFile("README.md", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestRates: the rates kept with the pack, if anybody has measured them, are of this version and of these checks, of all its controls, and
+// none is wrong.
+func TestRates(t *testing.T) {
+	r, err := control.StoredRates(Pack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r == nil {
+		t.Log("nobody has measured this version: provegym check-pack tooluse --full --write packs/tooluse/controls.json")
+		return
+	}
+	if r.CheckHash != Pack.CheckHash {
+		t.Errorf("controls.json is of checks %s, these are %s: provegym check-pack tooluse --full --write packs/tooluse/controls.json", r.CheckHash, Pack.CheckHash)
+	}
+	if r.Hash != Pack.Hash {
+		t.Logf("controls.json is of sources %s, these are %s", r.Hash, Pack.Hash)
+	}
+	kept := map[string]control.Rate{}
+	for _, c := range r.Controls {
+		kept[c.Control] = c
+	}
+	for _, a := range control.Agents(Pack) {
+		if c := kept[a.Name]; a.Kind != gym.Baseline && (c.Episodes == 0 || c.Wrong > 0 && a.Bound == 0 || c.Kind != a.Kind.String()) {
+			t.Errorf("%s: %+v", a.Name, c)
+		}
+	}
+	if r.FalsePass.Wrong+r.FalseFail.Wrong > 0 || r.FalsePass.Episodes == 0 || r.FalseFail.Episodes == 0 || len(r.References) == 0 {
+		t.Errorf("%+v", r)
 	}
 }

@@ -14,15 +14,16 @@ import (
 // that the one described is the other; where an id is given, the revs are others.
 //
 //	open loop    the calls of one world, replayed on the other, must fail: what passes has not looked at the fact
-//	closed loop  a policy is run on both, and the pair counts only if both pass
+//	closed loop  a policy is run on both, and the pair counts only if both pass: `provegym check-pack` does so with oracle and baselines
 
-// Twin is the pack of the twins of all its tasks. It is not registered: no door but Go's leads to it.
+// Twin is the pack of the twins of all its tasks, Pack.Twin.
 var Twin = &gym.Pack{}
 
 // twins completes what looks at the pack itself.
 func twins() {
 	*Twin = *Pack
 	Twin.Build = func(task gym.Task) (*gym.Built, error) { return buildTwin(task, true) }
+	Pack.Twin = Twin
 	audit.OpenLoop = openLoopPasses
 }
 
@@ -45,6 +46,9 @@ func (d *draft) flip() {
 	}
 	a, b := d.w.Records.At(s.Targets[0]), d.w.Records.At(s.Near.Own)
 	a.ID, b.ID = b.ID, a.ID
+	if s.Outcome == world.Blocked {
+		s.Code = uint8(incidentCode(d.w, s.Targets[0])) // it hangs on the id
+	}
 }
 
 // replay plays an episode's calls on another task, word by word.

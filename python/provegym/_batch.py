@@ -195,6 +195,11 @@ class Batch:
         """Returns what the library tells about the episode of row i."""
         return _lib.request("vec.info", {"env": i}, self.native.handle)
 
+    def explain(self, i: int) -> dict[str, Any] | None:
+        """Returns why the episode of row i, which has ended, was paid or not."""
+        found: dict[str, Any] | None = _lib.request("vec.explain", {"env": i}, self.native.handle)["explanation"]
+        return found
+
     def stop(self, i: int, outcome: str, limit: str | None, why: str) -> None:
         """Ends the running episode of row i from outside."""
         _lib.request("vec.stop", {"env": i, "outcome": outcome, "limit": limit, "why": why}, self.native.handle)

@@ -202,6 +202,20 @@ class Env(gym.Env[Any, Any]):
         """What made the episode invalid or its check fail; empty otherwise."""
         return str(self._batch.info(0).get("why") or "")
 
+    def explain(self) -> dict[str, Any] | None:
+        """Takes the reward of the episode that has ended apart. It is for people and reports: keep it from the agent.
+
+        Returns:
+            ``required``: what the check asks for, each a dict of part (goal, path or finish), text and met; ``unrequested``:
+            the changes that nobody asked for, in words; ``decisive``: of a failure call (from 0, -1 for none: the first after
+            which it could not succeed any more), kind and why, else None. None where the pack does not say.
+
+        Raises:
+            StateError: Before the first reset, and while the episode runs.
+        """
+        found: dict[str, Any] | None = self._batch.explain(0)
+        return found
+
     def snapshot(self) -> bytes:
         """Returns the whole episode: world, streams, clock and log. ``restore`` takes it here and in other processes.
 

@@ -122,7 +122,8 @@ def query(path: str | Path, what: str, **args: Any) -> list[dict[str, Any]]:
 
     Args:
         path: The store.
-        what: "runs", "episodes", "steps", "calls", "slots" or "tokens".
+        what: "runs", "episodes", "steps", "calls", "explanation" (of one episode, as ``Env.explain`` gives it), "slots" or
+            "tokens".
         **args: What narrows them: run, episode, condition, purpose, arm, look, iteration, success, after, limit; plan. Of
             tokens ``detail=True`` asks for the arrays too.
 

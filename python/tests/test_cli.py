@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
-from provegym import Split, Trace, _lib, prove, rollout
-from provegym.cli import main
-from provegym.cli.run import wilson
+import provegym
+from provegym import Split, Trace, _lib, prove, rollout, sample, trace
+from provegym.cli import main, terminal
+from provegym.controls import wilson
+from provegym.errors import StateError
 
 TASK = "tooluse@2/branch?near_duplicates=8#seed=7"
 
@@ -97,6 +99,50 @@ def test_play(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.startswith(TASK) and '{"ok":{"now":1}}' in text and '"code":"bad_call"' in text.splitlines()[-1]
 
 
+def test_a_person_plays_to_the_end(capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Typed in short form, with help and history on the way; the reward is explained after the end, and not before."""
+    store, task = str(tmp_path / "t.db"), sample("tooluse", 1, family="for-each", seed=7)[0]
+    rollout("oracle", [task], trace=Trace(store, pack="tooluse"))
+    calls = [json.loads(c["call"]) for c in trace.query(store, "calls", episode=1)]
+    lines = ["help", "help finish", "history", *(typed(c) for c in calls[:-1]), "history", "task", typed(calls[-1])]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    text = out(capsys, "play", "tooluse", "--family", "for-each", "--seed", "7", "--trace", str(tmp_path / "p.db"))
+    assert text.startswith(task) and text.count(f"{len(calls) - 1:4} ") == 1 and "no tool is called" not in text
+    before, _, after = text.partition("scored: reward 1 ")
+    assert "met     goal" in after and "met     finish" in after and "MISSED" not in after
+    assert "nothing was changed unasked" in after
+    assert "met     " not in before and "the outcome is" not in before
+    assert "met     goal" in out(capsys, "trace", "show", str(tmp_path / "p.db"), "1")
+    # A setting turned that nobody asked for, nothing else, and the right words: all is said.
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO(f"set_setting key=quiet on=0\nset_setting key=quiet on=1\n{typed(calls[-1])}\nquit\n")
+    )
+    text = out(capsys, "play", task)
+    assert "reward 0" in text and "MISSED  goal" in text and "MISSED  path" in text and "met     finish" in text
+    assert "CHANGED unasked state of setting quiet from" in text and "lost at call 1: collateral_write" in text
+
+
+def typed(call: dict[str, Any]) -> str:
+    """A call as people type it."""
+    args = {k: ",".join(v) if isinstance(v, list) else v for k, v in call["args"].items()}
+    return " ".join([call["tool"], *(f'{k}="{v}"' if " " in str(v) else f"{k}={v}" for k, v in args.items())])
+
+
+def test_an_episode_that_runs_is_not_explained(text_env: Any, tmp_path: Path, seed: int) -> None:
+    text_env.reset(seed=seed)
+    with pytest.raises(StateError, match="still running"):
+        text_env.explain()
+    text_env.stop("truncated")
+    why = text_env.explain()
+    assert {f["part"] for f in why["required"]} == {"goal", "path", "finish"} and not why["unrequested"]
+    assert not all(f["met"] for f in why["required"])
+    echo: Any = provegym.Env(pack="echo")
+    echo.reset(seed=seed)
+    echo.stop("truncated")
+    assert echo.explain() is None  # it does not say
+    echo.close()
+
+
 def test_run(capsys: Any) -> None:
     text = out(capsys, "run", "tooluse", "-n", "40", "--preset", "L1")
     assert text.splitlines()[-1].split("  ")[-1] == "40 scored" and "40  100.0%" in text.splitlines()[-1], text
@@ -111,6 +157,7 @@ def test_the_interval_is_the_librarys() -> None:
     for r in answer["rows"]:
         if r["episodes"]:
             assert wilson(r["passes"], r["episodes"]) == pytest.approx((r["lower"], r["upper"]), abs=1e-9)
+    assert all(wilson(0, n)[0] == 0 and wilson(n, n)[1] == 1 for n in range(1, 50))
     assert wilson(3, 10) == pytest.approx((0.1077912674, 0.6032218525), abs=1e-9)
 
 
@@ -127,15 +174,36 @@ def test_rerun_lines_run_as_printed(capsys: Any) -> None:
         assert f'"code":"{code}"' in text.splitlines()[-1]
 
 
-def test_check_pack(capsys: Any) -> None:
-    argv = ["check-pack", "echo", "--family", "copy", "--dial-seeds", "2"]
+def test_check_pack(capsys: Any, tmp_path: Path) -> None:
+    argv = ["check-pack", "echo", "--family", "copy", "--dial-seeds", "2", "--level-tasks", "40"]
     text = out(capsys, *argv, "--seeds", "2000")
     assert "echo: ok" in text and "oracle" in text
+    assert "first_hit" in text.partition("of which both must pass:")[2] and "look_alikes" in text.partition("none may rise:")[2]
+    assert "now: false passes 0 of " in text and "kept with the pack: nobody has measured" in text
     # Too few seeds to bound what random play scores: not a proof, and the status says so.
     text = out(capsys, *argv, "--seeds", "20", status=1)
     assert "echo: FAILED" in text and "nc2_random_valid" in text.partition("not as it must be")[2]
     assert "give more --seeds" in text
     assert json.loads(out(capsys, *argv, "--seeds", "20", "--json", status=1))["ok"] is False
+
+
+def test_check_pack_keeps_rates(capsys: Any, tmp_path: Path) -> None:
+    kept = tmp_path / "controls.json"
+    argv = ["check-pack", "echo", "--dial-seeds", "2", "--level-tasks", "10", "--write", str(kept)]
+    assert "no rates written" in out(capsys, *argv, "--seeds", "20", status=1) and not kept.exists()
+    assert f"rates written to {kept}" in out(capsys, *argv, "--seeds", "800")
+    rates = json.loads(kept.read_text())
+    assert (rates["pack"], rates["version"], rates["hash"]) == ("echo", 1, provegym.pack("echo")["hash"])
+    assert (
+        rates["seeds"] == 800
+        and rates["false_pass"]["wrong"] == rates["false_fail"]["wrong"] == 0 < rates["false_pass"]["episodes"]
+    )
+    assert main([*argv, "--family", "copy"]) == 2 and "whole pack" in capsys.readouterr().err
+    # What is kept with a pack is shown with it, and says whether it is of these sources.
+    assert "nobody has measured" in out(capsys, "tasks", "echo")
+    own = provegym.pack("echo")
+    assert "false passes 0 of" in terminal.rates(rates, own) and "these sources, 800 seeds" in terminal.rates(rates, own)
+    assert "EARLIER SOURCES" in terminal.rates(rates | {"check_hash": "x"}, own)
 
 
 def test_trace(capsys: Any, tmp_path: Path) -> None:
@@ -149,7 +217,8 @@ def test_trace(capsys: Any, tmp_path: Path) -> None:
     assert len(shown.splitlines()) == 4 and "scored" in shown and "-n for more" in shown
     steps = json.loads(out(capsys, "trace", "show", store, str(episodes[0]["id"]), "--json"))
     assert len(steps) == episodes[0]["steps"]
-    assert '{"tool":"finish"' in out(capsys, "trace", "show", store, str(episodes[0]["id"])).splitlines()[-2]
+    calls, _, why = out(capsys, "trace", "show", store, str(episodes[0]["id"])).partition("\n\n")
+    assert '{"tool":"finish"' in calls.splitlines()[-2] and "met     finish" in why and "MISSED" not in why
     assert "ok" in out(capsys, "trace", "verify", store)
     assert "5 episodes replayed, 0 differ" in out(capsys, "trace", "replay", store)
 

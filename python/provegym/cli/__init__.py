@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the whole command."""
-    from provegym.cli import check, doctor, play, prove, run, sandbox, search, tasks, trace
+    from provegym.cli import check, controls, doctor, play, prove, run, sandbox, search, tasks, trace
 
     top = Parser(
         prog="provegym",
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"provegym {provegym.__version__}")
     top.set_defaults(run=functools.partial(_help, top))
     verbs = top.add_subparsers(title="verbs", metavar="VERB")
-    for module in (tasks, play, run, check, search, prove, trace, sandbox, doctor):
+    for module in (tasks, play, run, check, controls, search, prove, trace, sandbox, doctor):
         module.add(verbs)
     return top
 

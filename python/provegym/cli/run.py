@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from provegym.cli.terminal import Progress, Verbs, add_json, add_source, add_verb, count, parts, print_json, source, table
+from provegym.controls import wilson
 from provegym.errors import BadInputError
 from provegym.policies.chat import Endpoint, play
 from provegym.tasks import rollout, sample
 from provegym.trace import Trace
 
-__all__ = ["add", "wilson"]
+__all__ = ["add"]
 
 _LOST = ("invalid", "check_error")  # no verdict: they count for no rate
 
@@ -134,11 +134,3 @@ def _summary(results: list[dict[str, Any]]) -> tuple[Any, ...]:
 
 def _counts(ends: Counter[str]) -> str:
     return ", ".join(f"{n} {name}" for name, n in sorted(ends.items()))
-
-
-def wilson(passes: int, n: int) -> tuple[float, float]:
-    """Returns the two-sided 95 % interval of a rate (Wilson 1927), n at least 1."""
-    z = 1.959963984540054
-    p = passes / n
-    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, (middle - half) / (1 + z * z / n)), min(1.0, (middle + half) / (1 + z * z / n))

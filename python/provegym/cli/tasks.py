@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from provegym.cli.terminal import Verbs, add_json, add_source, add_verb, count, print_json, source, table
+from provegym.cli.terminal import Verbs, add_json, add_source, add_verb, count, print_json, rates, source, table
 from provegym.errors import BadInputError
 from provegym.tasks import pack, packs, sample, task
 
@@ -71,7 +71,7 @@ def _packs(found: list[dict[str, Any]]) -> None:
 
 
 def _pack(p: dict[str, Any]) -> None:
-    print(f"{p['name']} version {p['version']}: {p['doc']}\n")
+    print(f"{p['name']} version {p['version']}: {p['doc']}\ncontrols: {rates(p['rates'], p)}\n")
     table([(f["name"], f["doc"]) for f in p["families"]], ("family", "what it is"))
     print()
     table(

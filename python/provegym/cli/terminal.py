@@ -21,8 +21,10 @@ __all__ = [
     "add_source",
     "add_verb",
     "count",
+    "explained",
     "parts",
     "print_json",
+    "rates",
     "read_json",
     "source",
     "table",
@@ -82,9 +84,30 @@ def parts(components: Mapping[str, bool]) -> str:
     return " ".join(f"{k}={'yes' if components.get(k) else 'no'}" for k in ("goals", "path", "collateral", "commit"))
 
 
+def explained(why: Mapping[str, Any]) -> str:
+    """Says in words what ``Env.explain`` returned."""
+    lines = [f"{'met   ' if f['met'] else 'MISSED'}  {f['part']:6}  {f['text']}" for f in why["required"]]
+    lines += [f"CHANGED unasked {text}" for text in why["unrequested"]] or ["nothing was changed unasked"]
+    decisive = why["decisive"]
+    if decisive and decisive["call"] >= 0:
+        lines.append(f"lost at call {decisive['call'] + 1}: {decisive['kind']}, {decisive['why']}")
+    return "\n".join(lines)
+
+
 def print_json(value: Any) -> None:
     """Prints a value as JSON."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def rates(found: Mapping[str, Any] | None, of: Mapping[str, Any]) -> str:
+    """Says what the rates of a pack's controls are, and whether they are of its sources as they stand."""
+    if found is None:
+        return "nobody has measured the rates of its controls (check-pack --full --write)"
+    same = "these sources" if (found["hash"], found["check_hash"]) == (of["hash"], of["check_hash"]) else "EARLIER SOURCES"
+    both = found["false_pass"], found["false_fail"]
+    passed, failed = (f"{r['wrong']} of {r['episodes']} (at most {r['upper']:.2g})" for r in both)
+    much = f"{found['seeds']} seeds a family, {found['dial_seeds']} a dial end"
+    return f"false passes {passed}, false fails {failed}; version {found['version']}, {same}, {much}"
 
 
 def read_json(path: Path) -> Any:

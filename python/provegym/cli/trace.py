@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from provegym import trace
-from provegym.cli.terminal import Progress, Verbs, add_json, add_verb, count, print_json, table
+from provegym.cli.terminal import Progress, Verbs, add_json, add_verb, count, explained, print_json, table
 
 __all__ = ["add"]
 
@@ -23,7 +23,7 @@ def add(verbs: Verbs) -> None:
         """
         provegym trace ls t.db                                  its runs
         provegym trace ls t.db --run 1                          the episodes of one
-        provegym trace show t.db 17                             every call of an episode, with its result
+        provegym trace show t.db 17                             an episode, call by call, and why it was paid or not
         provegym trace verify t.db
         provegym trace replay t.db
         """,
@@ -40,7 +40,7 @@ def add(verbs: Verbs) -> None:
     ls = sub("ls", "list runs, or with --run the episodes of one", "provegym trace ls t.db --run 1 -n 20", run_ls)
     ls.add_argument("--run", dest="of", type=int, help="a run's number")
     ls.add_argument("-n", type=count, default=50, help="at most so many rows (default: 50)")
-    show = sub("show", "show one episode, call by call", "provegym trace show t.db 17", run_show)
+    show = sub("show", "show one episode, call by call, and why it was paid or not", "provegym trace show t.db 17", run_show)
     show.add_argument("episode", type=int, help="its number")
     sub("verify", "check the store from end to end", "provegym trace verify t.db", run_verify)
     replay = sub("replay", "run recorded episodes again and compare digests", "provegym trace replay t.db -n 1000", run_replay)
@@ -80,12 +80,14 @@ def _table(rows: list[dict[str, Any]], head: tuple[str, ...]) -> None:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    """Prints an episode's calls and what they gave; as JSON, its steps."""
+    """Prints an episode's calls, what they gave, and its reward explained; as JSON, its steps."""
     if args.json:
         print_json(trace.query(args.path, "steps", episode=args.episode))
         return 0
     for call in trace.query(args.path, "calls", episode=args.episode):
         print(f"{call['step']:4} {call['call']}\n     {call['result']}")
+    for why in trace.query(args.path, "explanation", episode=args.episode):
+        print("\n" + explained(why))
     return 0
 
 
