@@ -57,7 +57,11 @@ var agents = []gym.Agent{
 		New:      func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &oracle{plan: e.Built.Plan} }},
 	tours("nc8_nearest", "Does the right thing to the nearest other subject: of the same holder, or of another.",
 		func(e *gym.Evidence) int { return len(lookalikes(e)) },
-		func(e *gym.Evidence, variant int) *tour { return &tour{steps: actOn(e, lookalikes(e)[variant])} }),
+		func(e *gym.Evidence, variant int) *tour {
+			other := lookalikes(e)[variant]
+			unknown := func(e *gym.Evidence) bool { return !shows(other)(e) }
+			return &tour{steps: actOn(e, other), void: unknown}
+		}),
 	tours("nc8_also_nearest", "Does the right thing to the right subject and to the nearest other one of the same holder too.",
 		func(e *gym.Evidence) int {
 			return applies(done0(e) && specOf(e).Lock < 0 && actOf(e) != check.Refuse && specOf(e).Near.Own >= 0)

@@ -166,7 +166,9 @@ func reach(e *gym.Evidence, row int) []gym.PlanStep {
 	if who != s.Owner && sameName(w.At(who), w.At(s.Known)) {
 		out = append(out, upTo(searchPage(w, who, size), func(page int) step { return findPage(w, s.Known, page) })...)
 	}
-	return append(out, upTo(pageOf(w, row, false, size), func(page int) step { return listPage(w, who, none, none, page) })...)
+	out = append(out, upTo(pageOf(w, row, false, size), func(page int) step { return listPage(w, who, none, none, page) })...)
+	out[len(out)-1].Done = shows(row) // weather may swallow an answer
+	return out
 }
 
 // lookalikes are the subjects that an agent might take for the right one: nobody takes a stranger's where an id is given.

@@ -404,6 +404,11 @@ func (d *draft) nearest() {
 	if s.Near.Place = place(s.Owner, 0); target.Ref(world.At) == s.Near.Place {
 		s.Near.Place = place(s.Owner, 1)
 	}
+	for _, row := range s.Targets[1:] { // a message may send them there: none is there already
+		if rec := d.w.Records.At(row); rec.Ref(world.At) == s.Near.Place {
+			rec.F[world.At] = target.F[world.At]
+		}
+	}
 	d.w.Each(world.Subject, func(row int, rec *world.Record) bool {
 		best := &s.Near.Own
 		if rec.Owner() != s.Owner {

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "c2bdb358c100ff26fe6beb52e2f572c6"
+	packHash  = "9ee1797f54b8e15d92ec4af75789c712"
 	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
 )
