@@ -379,6 +379,17 @@ func fatal(e *gym.Evidence) bool {
 	return false
 }
 
+// calm reports that none of them took place: what a call meets hangs on its arguments, and those of a change or its undoing are not
+// all known beforehand.
+func calm(e *gym.Evidence) bool {
+	for i := range e.Log.Len() {
+		if f := faultOf(e.Log.At(i).Result); f == world.Timeout || f == world.Busy {
+			return false
+		}
+	}
+	return !slices.Contains(planFaults(e), world.NearMatch)
+}
+
 // doubled returns the plan with a change that had no answer made again without a look whether it had taken place; nil if no such
 // fault is on the plan's way.
 func doubled(e *gym.Evidence) []gym.PlanStep {
