@@ -18,9 +18,10 @@
 //	pc2_permuted         the plan in another order that its After edges allow
 //	pc3_extra_reads      the plan and up to two harmless reads
 //
-// nc5 and nc7 are void, and count as neither, when no extra write took place outside what the oracle itself writes: a refused
-// call is no harm. In the structured view a call that the table cannot express is an illegal action; strings cannot be sent
-// there at all, so nc12 and nc17 are what is left of them.
+// nc6 is void when recovery from a lost answer made the step that was left out, a reading back, after all. nc5 and nc7 are void,
+// and count as neither, when no extra write took place outside what the oracle itself writes: a refused call is no harm. In the
+// structured view a call that the table cannot express is an illegal action; strings cannot be sent there at all, so nc12 and nc17
+// are what is left of them.
 //
 // Plan of Check. Each seed of a condition is one job: its task is built once a view and every control starts from a snapshot
 // of that. The oracle, the positive controls and the bounded ones run on every seed in both views; the other negative controls

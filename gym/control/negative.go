@@ -86,7 +86,7 @@ var negatives = []gym.Agent{
 			}
 			skip := needed(e)[variant]
 			f.order = append(f.order[:skip], f.order[skip+1:]...)
-			return lenient{f}
+			return minusStep{lenient{f}, &e.Built.Plan[skip]}
 		},
 	},
 	{
@@ -256,6 +256,32 @@ func (l lenient) Act(ep *gym.Episode, call *gym.Call) (ok bool) {
 		}
 	}()
 	return l.follower.Act(ep, call)
+}
+
+// minusStep is a plan without a step.
+type minusStep struct {
+	lenient
+	skipped *gym.PlanStep
+}
+
+// Void reports that the step was made all the same: whoever looks whether a change without an answer took place has read it back.
+func (m minusStep) Void(ep *gym.Episode) bool {
+	e := ep.Evidence()
+	if m.skipped.Kind != gym.ConfirmStep {
+		return false
+	}
+	want := m.skipped.Make(e)
+	for i := e.Log.Len() - 1; i >= 0; i-- {
+		c := e.Log.At(i)
+		same := c.Call.Tool == want.Tool && c.Err == ""
+		for k := range e.Pack.Tools[want.Tool].Params {
+			same = same && slices.Equal(c.Call.Arg(k), want.Arg(k))
+		}
+		if same || len(c.Writes) > 0 {
+			return same
+		}
+	}
+	return false
 }
 
 // place is one field of one entity.

@@ -57,7 +57,11 @@ var agents = []gym.Agent{
 		New:      func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return &oracle{plan: e.Built.Plan} }},
 	tours("nc8_nearest", "Does the right thing to the nearest other subject: of the same holder, or of another.",
 		func(e *gym.Evidence) int { return len(lookalikes(e)) },
-		func(e *gym.Evidence, variant int) *tour { return &tour{steps: actOn(e, lookalikes(e)[variant])} }),
+		func(e *gym.Evidence, variant int) *tour {
+			other := lookalikes(e)[variant]
+			unknown := func(e *gym.Evidence) bool { return !shows(other)(e) }
+			return &tour{steps: actOn(e, other), void: unknown}
+		}),
 	tours("nc8_also_nearest", "Does the right thing to the right subject and to the nearest other one of the same holder too.",
 		func(e *gym.Evidence) int {
 			return applies(done0(e) && specOf(e).Lock < 0 && actOf(e) != check.Refuse && specOf(e).Near.Own >= 0)
@@ -118,7 +122,7 @@ var agents = []gym.Agent{
 		}),
 	tours("nc15_no_recovery", "Makes each step once, whatever comes of it.",
 		func(e *gym.Evidence) int { return applies(fatal(e)) },
-		func(e *gym.Evidence, _ int) *tour { return &tour{steps: e.Built.Plan, once: true} }),
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: e.Built.Plan, once: true, void: calm} }),
 	tours("nc15_blind_retry", "Makes a change that had no answer again without a look whether it had taken place.",
 		func(e *gym.Evidence) int { return applies(doubled(e) != nil) },
 		func(e *gym.Evidence, _ int) *tour { return &tour{steps: doubled(e)} }),

@@ -239,6 +239,21 @@ func (d *draft) failures() {
 	})
 }
 
+// asked is what the change that the case wants asks for, as an incident keeps it.
+func (d *draft) asked() int32 {
+	s := d.spec
+	switch s.Act {
+	case check.Drop:
+		return 1 + int32(s.Reason)
+	case check.Move:
+		return 1 + int32(s.Place)
+	case check.Swap:
+		return 1 + int32(s.Version)
+	default: // a chain ends with handing over
+		return 1 + int32(s.Queue)
+	}
+}
+
 // amend attaches messages to the targets. Each changes a word of the case; the last one holds.
 func (d *draft) amend() {
 	n := d.set.amendments
@@ -327,7 +342,7 @@ func (d *draft) require() {
 		s.Facts = append(s.Facts, check.Fact{Row: s.Targets[0], Field: world.Status})
 		s.Cites = []check.Cite{{Row: s.Targets[0], Rev: true}}
 	case s.Outcome == world.Blocked:
-		s.Cites = []check.Cite{{Row: s.Targets[0], Role: world.Incident}}
+		s.Cites = []check.Cite{{Row: s.Targets[0], Role: world.Incident, Of: d.asked()}}
 	case s.Set:
 		for _, row := range s.Targets {
 			s.Cites = append(s.Cites, check.Cite{Row: row})

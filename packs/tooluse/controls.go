@@ -166,7 +166,9 @@ func reach(e *gym.Evidence, row int) []gym.PlanStep {
 	if who != s.Owner && sameName(w.At(who), w.At(s.Known)) {
 		out = append(out, upTo(searchPage(w, who, size), func(page int) step { return findPage(w, s.Known, page) })...)
 	}
-	return append(out, upTo(pageOf(w, row, false, size), func(page int) step { return listPage(w, who, none, none, page) })...)
+	out = append(out, upTo(pageOf(w, row, false, size), func(page int) step { return listPage(w, who, none, none, page) })...)
+	out[len(out)-1].Done = shows(row) // weather may swallow an answer
+	return out
 }
 
 // lookalikes are the subjects that an agent might take for the right one: nobody takes a stranger's where an id is given.
@@ -375,6 +377,17 @@ func fatal(e *gym.Evidence) bool {
 		}
 	}
 	return false
+}
+
+// calm reports that none of them took place: what a call meets hangs on its arguments, and those of a change or its undoing are not
+// all known beforehand.
+func calm(e *gym.Evidence) bool {
+	for i := range e.Log.Len() {
+		if f := faultOf(e.Log.At(i).Result); f == world.Timeout || f == world.Busy {
+			return false
+		}
+	}
+	return !slices.Contains(planFaults(e), world.NearMatch)
 }
 
 // doubled returns the plan with a change that had no answer made again without a look whether it had taken place; nil if no such

@@ -234,7 +234,7 @@ func TestDialsAreHarder(t *testing.T) {
 // TestBaselinesInOrder: at L2 and above random play is paid less often than the priority heuristic, that less often than expected
 // value, that less often than the blind oracle, and that not more often than the oracle, on the same tasks.
 func TestBaselinesInOrder(t *testing.T) {
-	n := max(504, 30**seeds)
+	n := max(1008, 30**seeds)
 	for _, preset := range []string{"L2", "L3", "L4"} {
 		var before []bool
 		var names string

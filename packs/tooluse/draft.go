@@ -237,9 +237,6 @@ func (d *draft) subject(s *gym.Stream, b world.Block, i, holder int, r record) i
 	rec.F[world.Status], rec.F[world.Item], rec.F[world.Site], rec.F[world.Day] = r.status, r.item, r.site, r.day
 	rec.F[world.At], rec.F[world.Total] = int32(at+1), int32(20+s.IntN(900))
 	size, second, item := s.IntN(world.NumSizes), s.IntN(2), 1+s.IntN(world.NumItems-1)
-	if d.join && r == d.cast.model {
-		size = int(1 - d.cast.size)
-	}
 	d.part(b, 2*i, row, r.item, size)
 	if d.cast.second && second == 1 {
 		d.part(b, 2*i+1, row, (r.item+int32(item))%world.NumItems, size)
@@ -248,6 +245,9 @@ func (d *draft) subject(s *gym.Stream, b world.Block, i, holder int, r record) i
 }
 
 func (d *draft) part(b world.Block, i, subject int, item int32, size int) {
+	if d.join && item == d.cast.model.item {
+		size = int(1 - d.cast.size) // the version that is wanted stands nowhere but in the list of versions
+	}
 	d.add(world.Part, b, i, subject, item, int32(1+d.cast.versions[item][size]))
 }
 
@@ -403,6 +403,11 @@ func (d *draft) nearest() {
 	s.Part = d.w.Of(world.Part, s.Targets[0])[0]
 	if s.Near.Place = place(s.Owner, 0); target.Ref(world.At) == s.Near.Place {
 		s.Near.Place = place(s.Owner, 1)
+	}
+	for _, row := range s.Targets[1:] { // a message may send them there: none is there already
+		if rec := d.w.Records.At(row); rec.Ref(world.At) == s.Near.Place {
+			rec.F[world.At] = target.F[world.At]
+		}
 	}
 	d.w.Each(world.Subject, func(row int, rec *world.Record) bool {
 		best := &s.Near.Own

@@ -135,16 +135,20 @@ func (a *answer) conflict(row int) error {
 	return nil
 }
 
-// failForGood answers that a change is impossible, and proves it by an incident.
-func (a *answer) failForGood(row int) error {
-	incidents := a.w.Of(world.Incident, row)
-	if len(incidents) == 0 {
-		rec := world.Record{Up: uint32(row + 1), Role: world.Incident, ID: a.w.Keys.ID(world.Incident, world.Runtime, int(a.w.At(row).ID>>20))}
-		rec.F[world.IncidentCode] = incidentCode(a.w, row)
-		incidents = append(incidents, a.w.Add(rec))
-	}
+// failForGood answers that a change is impossible, and proves it by an incident: one for each thing that was asked for, so that
+// only an attempt at the right change proves that the right one is impossible.
+func (a *answer) failForGood(row int, asked int32) error {
 	a.say(world.FailedForGood)
-	a.record("", incidents[0], true)
+	for _, at := range a.w.Of(world.Incident, row) {
+		if a.w.At(at).F[world.Impossible] == asked {
+			a.record("", at, true)
+			return nil
+		}
+	}
+	i := int(a.w.At(row).ID>>20)<<12 | int(asked)&0xfff
+	rec := world.Record{Up: uint32(row + 1), Role: world.Incident, ID: a.w.Keys.ID(world.Incident, world.Runtime, i)}
+	rec.F[world.IncidentCode], rec.F[world.Impossible] = incidentCode(a.w, row), asked
+	a.record("", a.w.Add(rec), true)
 	return nil
 }
 

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "c2bdb358c100ff26fe6beb52e2f572c6"
-	checkHash = "f1bc2dd460820b0852d0d39ee6953c24"
+	packHash  = "5c5a288cc05b53fb302773cf5a9c93be"
+	checkHash = "5f11b6f649258f20286f076b5a90f0fc"
 )

@@ -440,12 +440,17 @@ func (p *planner) before(target int) (out []int) {
 		out = append(out, p.add("get_policy", gym.ReadStep, true, nil, patient(func(*gym.Evidence) gym.Call { return op(w, world.GetPolicy, topic) }),
 			read(d.spec.Policy, world.Remedy, false)))
 	}
-	if d.join {
+	if d.join && p.attempts(d.spec.Targets[0]) {
 		good := d.cast.goods[d.cast.model.item]
 		at := p.add("find_good", gym.ReadStep, true, []int{target}, wordPage(w, world.FindGood, world.Value(d.domain.T(world.TItem), d.cast.model.item), 1), shows(good))
 		out = append(out, p.add("get_good", gym.ReadStep, true, []int{at}, get(world.GetGood, good), shows(d.spec.Version)))
 	}
 	return out
+}
+
+// attempts reports whether the plan tries to change a subject: where a refusal is due it does so only to be told why.
+func (p *planner) attempts(row int) bool {
+	return p.d.spec.Act != check.Refuse || p.d.moving && p.d.w.At(row).F[world.Hold] == 0
 }
 
 // notice plans to read one.
@@ -541,7 +546,7 @@ func (p *planner) readOwner(after []int) []int {
 	if d.cast.want != wantMove && d.cast.want != wantChain {
 		return nil
 	}
-	return []int{p.add("get_owner", gym.ReadStep, d.spec.Outcome == world.Done || d.chain || d.cast.downClause && d.spec.Outcome == world.Blocked || d.moving,
+	return []int{p.add("get_owner", gym.ReadStep, d.spec.Outcome == world.Done || d.chain || d.cast.downClause && d.spec.Outcome == world.Blocked || d.moving && p.attempts(d.spec.Targets[0]),
 		after, get(world.GetHolder, d.spec.Owner), read(d.spec.Place, world.Street, false))}
 }
 
@@ -567,7 +572,7 @@ func (p *planner) planOne() {
 		early = append(p.readOwner([]int{target}), p.permit([]int{target})...)
 	}
 	before := append(append(p.before(target), early...), target)
-	if s.Act == check.Refuse && !(d.moving && d.w.At(row).F[world.Hold] == 0) {
+	if !p.attempts(row) {
 		p.closing(before)
 		return
 	}

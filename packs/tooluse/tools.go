@@ -517,17 +517,20 @@ func (a *answer) change() error {
 		return gym.Refuse("closed", "it is closed for good")
 	}
 	var apply func()
+	var asked int32
 	switch a.op {
 	case world.Drop:
+		asked = 1 + int32(a.IntOr(argValue, 0))
 		apply = func() {
-			a.set(row, to{world.Was, 1 + rec.F[world.Status]}, to{world.Status, world.Dropped}, to{world.Reason, 1 + int32(a.IntOr(argValue, 0))})
+			a.set(row, to{world.Was, 1 + rec.F[world.Status]}, to{world.Status, world.Dropped}, to{world.Reason, asked})
 		}
 	case world.Move:
 		place, err := a.arg(argValue, world.Place)
 		if err != nil || a.w.At(place).Up != rec.Up {
 			return notFound(a.d.Kinds[world.Place].Name + " for it")
 		}
-		apply = func() { a.set(row, to{world.At, int32(place + 1)}) }
+		asked = int32(place + 1)
+		apply = func() { a.set(row, to{world.At, asked}) }
 	case world.Swap:
 		part, err := a.arg(argValue, world.Part)
 		if err != nil || a.w.At(part).Up != uint32(row+1) {
@@ -538,8 +541,9 @@ func (a *answer) change() error {
 		if err != nil || a.w.At(version).Up != a.w.At(was).Up {
 			return notFound(a.d.Kinds[world.Version].Name + " for it")
 		}
+		asked = int32(version + 1)
 		apply = func() {
-			a.set(part, to{world.PartVersion, int32(version + 1)}, to{world.Swaps, a.w.At(part).F[world.Swaps] + 1})
+			a.set(part, to{world.PartVersion, asked}, to{world.Swaps, a.w.At(part).F[world.Swaps] + 1})
 			a.set(row, to{world.Changes, rec.F[world.Changes] + 1})
 		}
 	}
@@ -549,7 +553,7 @@ func (a *answer) change() error {
 	case rec.F[world.Event] == world.EventDue:
 		return a.conflict(row)
 	case rec.F[world.Down] == world.ChangesDown:
-		return a.failForGood(row)
+		return a.failForGood(row, asked)
 	}
 	apply()
 	a.record("", row, false)
@@ -600,7 +604,7 @@ func (a *answer) handOver() error {
 	}
 	rec := a.w.At(row)
 	if rec.F[world.Down] == world.HandOverDown && rec.Role == world.Subject {
-		return a.failForGood(row)
+		return a.failForGood(row, 1+int32(a.IntOr(0, 0)))
 	}
 	ticket := a.make(world.Ticket, row, int32(a.IntOr(0, 0)), int32(a.IntOr(2, 0)))
 	if a.w.At(row).Role == world.Subject {

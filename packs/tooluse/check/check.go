@@ -107,6 +107,7 @@ type Cite struct {
 	Row  int
 	Rev  bool
 	Role world.Role // of what was made, for the record at Row
+	Of   int32      // what an incident is about; only an attempt at that has it
 }
 
 // Spec is what one case is made from: instruction, gold, check, allowed writes, plan and controls all come from it.
@@ -445,6 +446,12 @@ next:
 
 // Evidence returns what a right finish cites in the last world. What has not been made yet is left out.
 func (s *Spec) Evidence(e *gym.Evidence) []gym.Value {
+	out, _ := s.evidence(e)
+	return out
+}
+
+// evidence also reports whether all that is to be cited has been made.
+func (s *Spec) evidence(e *gym.Evidence) (cited []gym.Value, whole bool) {
 	w := last(e)
 	out := make([]gym.Value, 0, len(s.Cites))
 	if s.Choice != nil {
@@ -454,19 +461,24 @@ func (s *Spec) Evidence(e *gym.Evidence) []gym.Value {
 			}
 		}
 	}
+	whole = true
 	for _, c := range s.Cites {
 		switch {
 		case c.Role > 0:
+			before := len(out)
 			for _, row := range w.Of(c.Role, c.Row) {
-				out = append(out, w.ID(row))
+				if c.Of == 0 || w.At(row).F[world.Impossible] == c.Of {
+					out = append(out, w.ID(row))
+				}
 			}
+			whole = whole && len(out) > before
 		case c.Rev:
 			out = append(out, w.Rev(c.Row))
 		default:
 			out = append(out, w.ID(c.Row))
 		}
 	}
-	return out
+	return out, whole
 }
 
 func (s *Spec) committed(e *gym.Evidence) bool {
@@ -474,8 +486,9 @@ func (s *Spec) committed(e *gym.Evidence) bool {
 	if f == nil || f.Arg(ArgOutcome)[0].Bits != uint64(s.Outcome) || f.Arg(ArgCode)[0].Bits != uint64(s.Code) {
 		return false
 	}
-	want, got := s.Evidence(e), f.Arg(ArgEvidence)
-	if len(want) == 0 || len(got) != len(want) {
+	want, whole := s.evidence(e)
+	got := f.Arg(ArgEvidence)
+	if !whole || len(want) == 0 || len(got) != len(want) {
 		return false
 	}
 	for _, v := range want {

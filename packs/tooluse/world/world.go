@@ -54,9 +54,9 @@ const (
 
 	Area, Cost, Capacity, Lead, Used = 0, 1, 2, 3, 4 // of an option
 
-	TicketQueue, TicketCode = 0, 1 // of a ticket
-	Amount, Open            = 0, 1 // of a booking
-	IncidentCode            = 0    // of an incident
+	TicketQueue, TicketCode  = 0, 1 // of a ticket
+	Amount, Open             = 0, 1 // of a booking
+	IncidentCode, Impossible = 0, 1 // of an incident; what was asked for: 1 + the word or row
 
 	NewReason, NewQueue, NewCode, NewPlace, NewSize, NoSearch = 0, 1, 2, 3, 4, 5 // of a message: 1 + word or row, 0 for nothing
 
