@@ -47,6 +47,7 @@ type packInfo struct {
 	CheckHash     string            `json:"check_hash"`
 	Deterministic bool              `json:"deterministic"`
 	Bounded       bool              `json:"bounded"`
+	Views         []string          `json:"views"`
 	Families      []named           `json:"families"`
 	Dials         []dialInfo        `json:"dials"`
 	Presets       []presetInfo      `json:"presets"`
@@ -75,7 +76,7 @@ func listPacks(in *struct {
 
 func describe(p *gym.Pack) packInfo {
 	i := packInfo{named: named{p.Name, p.Doc}, Title: p.Title, Version: p.Version, Hash: p.Hash, CheckHash: p.CheckHash,
-		Deterministic: p.Deterministic, Bounded: p.Bounded, Families: []named{}, Dials: []dialInfo{}, Presets: []presetInfo{},
+		Deterministic: p.Deterministic, Bounded: p.Bounded, Views: viewNames(p), Families: []named{}, Dials: []dialInfo{}, Presets: []presetInfo{},
 		Agents: []agentInfo{}, Audits: []named{}}
 	for _, f := range p.Families {
 		i.Families = append(i.Families, named{f.Name, f.Doc})
@@ -99,6 +100,13 @@ func describe(p *gym.Pack) packInfo {
 	all := ^gym.ToolSet(0)
 	i.Tools = schemas(p, all)
 	return i
+}
+
+func viewNames(p *gym.Pack) (out []string) {
+	for _, v := range p.Views() {
+		out = append(out, v.String())
+	}
+	return out
 }
 
 func schemas(p *gym.Pack, set gym.ToolSet) []json.RawMessage {

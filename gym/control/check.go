@@ -191,14 +191,16 @@ func (c *Check) plan(condition gym.Condition, base bool, seeds int, key gym.Key)
 
 // plays calls f for every agent and view that the job has.
 func (c *Check) plays(j job, f func(agent int, v gym.View)) {
+	views := j.condition.Pack.Views()
 	for i := range c.agents {
 		switch a := &c.agents[i]; {
 		case a.Bound > 0 && !j.base:
 		case a.Bound > 0 || a.Kind != gym.NegativeControl:
-			f(i, gym.Text)
-			f(i, gym.Structured)
+			for _, v := range views {
+				f(i, v)
+			}
 		default:
-			f(i, gym.View(j.index%2))
+			f(i, views[j.index%len(views)])
 		}
 	}
 }
@@ -241,8 +243,9 @@ func (c *Check) run(i int, b *bench) {
 	j := c.jobs[i]
 	task := gym.Task{Condition: j.condition, Seed: j.seed}
 	var built [2]error
-	for v := range b.ep {
-		built[v] = b.begin(task, gym.View(v))
+	views := task.Pack.Views()
+	for _, v := range views {
+		built[v] = b.begin(task, v)
 	}
 	c.plays(j, func(agent int, v gym.View) {
 		a := &c.agents[agent]
@@ -250,7 +253,7 @@ func (c *Check) run(i int, b *bench) {
 			c.add(i, agent, v, task, 0, 1, result{err: built[v]})
 			return
 		}
-		variant, n, r := b.play(a, task, v, j.index/2)
+		variant, n, r := b.play(a, task, v, j.index/len(views))
 		c.add(i, agent, v, task, variant, n, r)
 	})
 }
@@ -398,7 +401,7 @@ func (c *Check) report() Report {
 		}
 		last.condition = j.condition
 		for agent := range c.agents {
-			for v := range gym.View(2) {
+			for _, v := range j.condition.Pack.Views() {
 				if t := c.rows[rowKey{agent, v, j.condition}]; t != nil {
 					row := t.row(&c.agents[agent], v, j.condition)
 					r.Rows = append(r.Rows, row)
