@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -190,6 +191,9 @@ func (b *Box) Store(files []File) error {
 			}
 		}
 		for i := len(files) - 1; i >= 0; i-- { // what a directory holds before it, since making that changes its time
+			if files[i].Mode.IsRegular() {
+				continue
+			}
 			if err := s.finish(&files[i]); err != nil {
 				return &fs.PathError{Op: "store", Path: fmt.Sprintf("%.120q", files[i].Name), Err: err}
 			}
@@ -264,21 +268,27 @@ func (s *storer) make(f *File) error {
 	case fs.ModeSocket:
 		return unix.Mknodat(s.parent, base, unix.S_IFSOCK|0o600, 0)
 	case 0:
-		return s.write(base, f.Data)
+		return s.write(base, f)
 	}
 	return unix.EINVAL
 }
 
-func (s *storer) write(base string, data []byte) error {
-	fd, err := openBeneath(s.parent, base, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
+// write makes a regular file with all that it has: they are many.
+func (s *storer) write(base string, f *File) error {
+	mode := unixMode(f.Mode)
+	fd, err := openBeneath(s.parent, base, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK|unix.O_NOFOLLOW, mode)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := regular(fd); err != nil {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	for len(data) > 0 {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fmt.Errorf("%w: it is no regular file", unix.EINVAL)
+	}
+	for data := f.Data; len(data) > 0; {
 		n, err := unix.Write(fd, data)
 		if err == unix.EINTR {
 			continue
@@ -288,10 +298,25 @@ func (s *storer) write(base string, data []byte) error {
 		}
 		data = data[n:]
 	}
+	if st.Mode&0o7777 != mode || mode&^0o777 != 0 { // the umask, a file that was there, or bits that writing has cleared
+		if err := unix.Fchmod(fd, mode); err != nil {
+			return err
+		}
+	}
+	if f.ModTime.IsZero() {
+		return nil
+	}
+	t := unix.NsecToTimespec(f.ModTime.UnixNano())
+	times := [2]unix.Timespec{t, t}
+	// utimensat(2) with no path is futimens(3): it spares the kernel another walk.
+	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
 	return nil
 }
 
-// finish sets mode and time. What another file of the same tree has set already, under another name, is set again and no harm done.
+// finish sets mode and time of all but regular files. What another file of the same tree has set already, under another name, is set again and no harm done.
 func (s *storer) finish(f *File) error {
 	base, err := s.in(f.Name)
 	if err != nil {

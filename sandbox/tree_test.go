@@ -44,7 +44,7 @@ func TestTree_isCopied(t *testing.T) {
 		mkdir -p a/b/c /tmp/x 'with space' && echo one >a/one && printf 'two\0\377' >a/b/two && ln a/one /tmp/x/same && ln -s ../none a/link
 		mkfifo a/pipe; printf x >"$(printf 'odd\nname')"; chmod 400 a/b/two; chmod 0 a/one; touch -d 2001-02-03T04:05:06Z a/b/two a/b/c
 		truncate -s 5000 /dev/shm/holes; mkdir shut && echo in >shut/in && chmod 500 shut && mkdir closed && echo in >closed/in && chmod 0 closed
-		mkdir sticky && chmod 1777 sticky`))
+		mkdir sticky && chmod 1777 sticky; echo x >setuid && chmod 6755 setuid; umask 077; echo x >closed0; chmod 777 closed0`))
 	if !made.OK() {
 		t.Fatal(&made, string(made.Stderr))
 	}
