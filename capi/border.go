@@ -54,6 +54,7 @@ var codes = []struct {
 	{gym.ErrBadInput, C.PGYM_E_INPUT}, // a list of problems may hold both
 	{gym.ErrUnknown, C.PGYM_E_UNKNOWN},
 	{gym.ErrPack, C.PGYM_E_PACK},
+	{gym.ErrHost, C.PGYM_E_HOST},
 	{vector.ErrWall, C.PGYM_E_PACK},
 }
 

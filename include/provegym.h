@@ -32,6 +32,7 @@ extern "C" {
 #define PGYM_E_IO (-9)       /* the trace store or a file: see the text */
 #define PGYM_E_PACK (-10)    /* a pack broke its own declaration */
 #define PGYM_E_PANIC (-11)   /* a bug in the library; the text has the place */
+#define PGYM_E_HOST (-12)    /* this machine lacks what the pack needs; the text has the remedy */
 
 /* outcome of an episode: 1 sets terminated, 2 to 4 set truncated; only 1 has a reward */
 #define PGYM_RUNNING 0

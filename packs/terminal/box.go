@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"provegym/gym"
 	"provegym/sandbox"
 )
 
@@ -43,7 +44,7 @@ func open() (*sandbox.Sandbox, error) {
 	if house.sandbox == nil {
 		s, err := sandbox.Open(options)
 		if err != nil {
-			return nil, fmt.Errorf("terminal: commands need a sandbox that this machine does not give (provegym doctor tells more): %w", err)
+			return nil, fmt.Errorf("terminal: %w: commands need a sandbox that it does not give (provegym doctor tells more): %w", gym.ErrHost, err)
 		}
 		house.sandbox = s
 	}

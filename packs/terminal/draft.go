@@ -89,9 +89,9 @@ func build(task gym.Task) (*gym.Built, error) {
 	}
 	f := familyOf(task.Family)
 	d := &draft{task: task, key: task.Key(), files: map[string]*inode{}, used: map[string]bool{}}
-	for i, root := range roots {
+	for _, root := range roots {
 		mode := fs.ModeDir | 0o755
-		if i > 0 {
+		if root != home {
 			mode = fs.ModeDir | fs.ModeSticky | 0o777
 		}
 		d.files[root] = &inode{mode: mode, mtime: timeOf(root)}
@@ -112,6 +112,7 @@ func build(task gym.Task) (*gym.Built, error) {
 		Check:       check(&d.spec),
 		Plan:        d.plan(),
 		Spec:        &d.spec,
+		Explain:     func(e *gym.Evidence) gym.Explanation { return explain(e, &d.spec) },
 		Template:    f.name,
 		Graph:       gym.NewDigester("terminal " + f.name + strings.Join(d.mech, " ")).Sum().String(),
 		Mechanisms:  append([]string{f.name}, d.mech...),

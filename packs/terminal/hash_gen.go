@@ -3,6 +3,6 @@
 package terminal
 
 const (
-	packHash  = "0c059102cec7cb5fec3de0b94af409bd"
+	packHash  = "c7b1cf8dea3d29c5191db269b2474683"
 	checkHash = "27121213b8a088f051e456201303e452"
 )

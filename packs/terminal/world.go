@@ -47,8 +47,8 @@ func (w *world) AppendDigest(d *gym.Digester) {
 	}
 }
 
-// roots are the directories that a box may write. The last two are for scratch: nothing there is asked for, or judged.
-var roots = []string{home, "/tmp", "/dev/shm"}
+// roots are the directories that a box may write, in order. The first two are for scratch: nothing there is asked for, or judged.
+var roots = []string{"/dev/shm", "/tmp", home}
 
 const home = "/work"
 

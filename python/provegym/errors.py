@@ -15,6 +15,7 @@ __all__ = [
     "StoreError",
     "PackError",
     "EndpointError",
+    "HostError",
     "BugError",
     "LibraryError",
     "BY_STATUS",
@@ -69,6 +70,10 @@ class EndpointError(ProveGymError, ConnectionError):
     """Raised when a model's endpoint fails for one episode after another, where going on would only lose more."""
 
 
+class HostError(ProveGymError):
+    """Raised when this machine lacks what a pack needs, such as a sandbox that holds; the text has the remedy."""
+
+
 class BugError(ProveGymError):
     """Raised when the library caught a bug of its own; the text has the place."""
 
@@ -89,5 +94,6 @@ BY_STATUS: dict[int, type[ProveGymError]] = {
     -9: StoreError,
     -10: PackError,
     -11: BugError,
+    -12: HostError,
 }
 """The class of each negative status of the C interface."""
