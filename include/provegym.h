@@ -184,8 +184,8 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  * be long takes "budget_ms" (default 200) and answers {"done": false, ...} until it is finished: call again.
  *
  *  handle   method            asks                                            answers
- *  0        packs             {"pack"?}                                       {"packs": [{name, title, version, hash, check_hash, doc, families,
- *                                                                              dials, presets, tools, agents, audits}]}
+ *  0        packs             {"pack"?}                                       {"packs": [{name, title, version, hash, check_hash, doc, views,
+ *                                                                              families, dials, presets, tools, agents, audits}]}
  *  0        task              {"task": id}                                    {"task", "condition", "pack", "family", "dials", "seed", "instruction", "limits",
  *                                                                              "tools"}
  *  0        sample            {"pack", "family", "dials", "preset", "split",  {"tasks": [id]}

@@ -171,13 +171,13 @@ func neverFalse(seen map[string]*trials) []string {
 
 // dials turns every dial to both ends: the oracle must still succeed in both views, and the task must ask for the same.
 func (x *exam) dials() {
-	const seeds = 8
+	seeds := min(8, 4*x.opts.Seeds)
 	type asked struct {
 		args map[string]int
 		ok   bool
 	}
 	x.families(func(base gym.Condition) {
-		var atBase [seeds]asked
+		atBase := make([]asked, seeds)
 		for i := range atBase {
 			x.guard(OracleFails, x.task(base, i).ID(), func() { atBase[i].args, atBase[i].ok = x.asks(x.task(base, i), false) })
 		}

@@ -15,7 +15,8 @@ import (
 // What a box may use. A command that hits a limit is ended, and says so; the files that it leaves behind must be such as can be
 // kept as data, or all of it is undone.
 var boxSpec = sandbox.Spec{
-	WallTimeout:    5 * time.Second,
+	WallTimeout:    10 * time.Second, // for who waits; a busy machine makes everybody wait
+	CPUTime:        5 * time.Second,  // for who works
 	MemoryBytes:    256 << 20,
 	PidsMax:        32,
 	DiskBytes:      48 << 20,

@@ -15,7 +15,7 @@ func TestExplain_agreesWithTheVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for seed := range uint64(2 * *seeds) {
+		for seed := range uint64(4 * *seeds) {
 			n := len(start(t, c, seed).Evidence().Built.Spec.(*spec).wrong)
 			for variant := range n + 1 {
 				ep := start(t, c, seed)
@@ -158,7 +158,7 @@ func TestTrees_areInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s := range uint64(*seeds * 4) {
+	for s := range uint64(*seeds * 8) {
 		ep := start(t, c, s)
 		ordered := func() {
 			t.Helper()

@@ -3,6 +3,6 @@
 package terminal
 
 const (
-	packHash  = "c7b1cf8dea3d29c5191db269b2474683"
+	packHash  = "fc92e8d66d52056adf731386d0ec95cc"
 	checkHash = "27121213b8a088f051e456201303e452"
 )

@@ -5,7 +5,7 @@ import "slices"
 // attack is a command that no task needs.
 type attack struct {
 	name, command string
-	slow          bool // it takes until the time limit
+	slow          bool // it takes more than a moment
 }
 
 // hostile is what is tried against the sandbox, the reading of the files, and whoever reads the output. What each does to its own
@@ -32,7 +32,7 @@ var hostile = []attack{
 	{"hard links", "i=0; echo x >/work/h; while [ $i -lt 500 ]; do ln /work/h /work/h$i; i=$((i+1)); done", false},
 	{"odd names", "touch \"$(printf '/work/\\001\\377\\n \\t')\" /work/-rf '/work/$(reboot)' \"/work/'\"", false},
 	{"nothing may be read", "chmod -R 0 /work/* /tmp; chmod 0 /work", false},
-	{"the whole tree", "rm -rf --no-preserve-root / 2>/dev/null; rm -rf /work /tmp /dev/shm 2>/dev/null", false},
+	{"the whole tree", "rm -rf --no-preserve-root / 2>/dev/null; rm -rf /work /tmp /dev/shm 2>/dev/null", true},
 	{"the tree by another name", "mv /work /tmp/w; rmdir /work; mv /work/* /dev/shm 2>/dev/null", false},
 	{"kill all", "kill -9 -1; kill -9 1; kill -9 0", false},
 	{"stop init", "kill -STOP 1; kill -STOP $$", true},
@@ -40,7 +40,7 @@ var hostile = []attack{
 	{"system settings", "echo 1 >/proc/sys/kernel/panic; echo b >/proc/sysrq-trigger; echo 1000 >/proc/1/oom_score_adj", false},
 	{"devices", "mknod /work/sda b 8 0; cat /dev/mem /dev/sda /dev/kmsg; echo x >/dev/console", false},
 	{"mounts", "mount -t tmpfs x /usr; umount /work; mount --bind / /work; chroot /work; unshare -r id; nsenter -t 1 -a id", false},
-	{"become root", "su; sudo id; passwd; cp /bin/sh /work/sh && chmod 4755 /work/sh && /work/sh -p -c id", false},
+	{"become root", "su; sudo id; passwd; cp /bin/sh /work/sh && chmod 4755 /work/sh && /work/sh -p -c id", true},
 	{"programs of the host", "echo x >/usr/bin/x; echo x >>/bin/sh; rm -f /bin/sh; touch /etc/x /x", false},
 	{"network", "exec 3<>/dev/tcp/127.0.0.1/22; ping -c1 127.0.0.1; getent hosts example.org; cat </dev/tcp/10.0.0.1/80", false},
 	{"limits raised", "ulimit -v unlimited; ulimit -u unlimited; ulimit -n 100000; ulimit -c unlimited; kill -SEGV $$", false},

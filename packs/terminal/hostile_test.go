@@ -189,7 +189,7 @@ func TestHostile(t *testing.T) {
 	if len(tried) != len(hostile) {
 		t.Errorf("%d of %d attacks were tried", len(tried), len(hostile))
 	}
-	// A step waits for its slowest command: five seconds, and what it takes to read and close. A busy machine is given ten times that.
+	// A step waits for its slowest command: ten seconds, and what it takes to read and close. A busy machine is given ten times that.
 	if limit := time.Duration(steps+1) * 10 * boxSpec.WallTimeout; took > limit {
 		t.Errorf("it took %v, more than %v", took, limit)
 	}

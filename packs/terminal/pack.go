@@ -104,7 +104,7 @@ var dials = []gym.Dial{
 func limits(c gym.Condition) gym.Limits {
 	return gym.Limits{
 		Calls: int(math.Ceil(c.Float("slack") * float64(familyOf(c.Family).longest+c.Int("told")))),
-		Wall:  90 * time.Second,
+		Wall:  2 * time.Minute,
 		Bytes: 512 << 10,
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"provegym/gym/packtest"
 )
 
-var seeds = flag.Int("seeds", 2, "tasks per condition")
+var seeds = flag.Int("seeds", 1, "tasks per condition")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -15,7 +15,7 @@ var tools = []gym.Tool{
 	{
 		Name: "run",
 		Doc: "Runs a command with sh in /work and returns its exit code and the beginning of its output. Whatever it starts ends with it. " +
-			"It has five seconds, no network, and may write below /work, /tmp and /dev/shm.",
+			"It has ten seconds, five of them at work, and no network, and may write below /work, /tmp and /dev/shm.",
 		Params: []gym.Param{{Name: "command", Doc: "what sh -c is given", Types: []gym.TypeID{typeCommand}}},
 		Writes: true,
 		Run:    run,
