@@ -16,6 +16,16 @@ var agents = []gym.Agent{
 		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return calls(planned(e)...) }},
 	{Name: "naive", Kind: gym.Baseline, Doc: "Reads what the plan reads and makes the first mistake that the task has.",
 		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return calls(mistaken(e, 0)...) }},
+	{Name: "blind_oracle", Kind: gym.Baseline, Doc: "Knows the kinds of work and nothing of the task: goes by the instruction, the documents and what commands print.",
+		New: func(*gym.Evidence, int, gym.Key) gym.Actor {
+			var r *reader
+			return gym.ActorFunc(func(ep *gym.Episode, call *gym.Call) bool {
+				if r == nil {
+					r = newReader(ep)
+				}
+				return r.Act(ep, call)
+			})
+		}},
 	{Name: "pc4_other_route", Kind: gym.PositiveControl, Doc: "Reads with head, writes each file as it must be in the end from a script in /tmp, and deletes what must go.",
 		New: func(e *gym.Evidence, _ int, _ gym.Key) gym.Actor { return calls(otherRoute(e)...) }},
 	{Name: "pc5_untidy", Kind: gym.PositiveControl, Variants: func(e *gym.Evidence) int { return len(untidy) },

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"provegym/gym"
+	"provegym/gym/control"
 )
 
 // The explanation says the same as the verdict: what a mistake missed or touched is told, and the oracle's has nothing to tell.
@@ -184,5 +185,27 @@ c'; touch a/x a.b/x a-b/x /dev/shm/a "$(printf 'a\\001')"; ln a/x z`))
 			t.Error(got)
 		}
 		ordered()
+	}
+}
+
+// What agents are told is enough: who goes by the instruction and the documents alone succeeds, as long as names are plain and told.
+func TestBlindOracle_succeeds(t *testing.T) {
+	for _, family := range Pack.FamilyNames() {
+		base, err := Pack.Condition(family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range append(control.DialEnds(base), base) {
+			if c.Int("told") > 0 || c.Int("names") > 0 || c.Int("files") > 20 {
+				continue
+			}
+			for seed := range uint64(3 * *seeds) { // of a runbook, two that stop and one that does not
+				ep := start(t, c, seed)
+				if plays(t, ep, "blind_oracle", 0); !ep.Success() {
+					x := ep.Evidence().Built.Explain(ep.Evidence())
+					t.Errorf("%v %+v\n%+v\nrerun: %s", ep.Outcome(), ep.Components(), x, control.Rerun(ep.Task(), "blind_oracle", 0, ep.View()))
+				}
+			}
+		}
 	}
 }

@@ -3,6 +3,6 @@
 package terminal
 
 const (
-	packHash  = "fc92e8d66d52056adf731386d0ec95cc"
+	packHash  = "0c2d7bdd83a26b825ece65d5b5595d1d"
 	checkHash = "27121213b8a088f051e456201303e452"
 )
