@@ -61,6 +61,7 @@ var codes = []struct {
 	{sandbox.ErrClosed, C.PGYM_E_STATE},
 	{sandbox.ErrUnsupported, C.PGYM_E_HOST},
 	{gym.ErrPack, C.PGYM_E_PACK},
+	{gym.ErrHost, C.PGYM_E_HOST},
 	{vector.ErrWall, C.PGYM_E_PACK},
 }
 

@@ -64,8 +64,8 @@ type (
 
 // Status codes of the header.
 const (
-	ok, eInput, eUnknown, eHeldOut, eState, eHandle, eBusy, eForked, eSnapshot, eIO, ePack, ePanic = 0, -1, -2, -3, -4, -5, -6,
-		-7, -8, -9, -10, -11
+	ok, eInput, eUnknown, eHeldOut, eState, eHandle, eBusy, eForked, eSnapshot, eIO, ePack, ePanic, eHost = 0, -1, -2, -3, -4, -5, -6,
+		-7, -8, -9, -10, -11, -12
 )
 
 var lib struct {

@@ -48,6 +48,7 @@ type packInfo struct {
 	CheckHash     string            `json:"check_hash"`
 	Deterministic bool              `json:"deterministic"`
 	Bounded       bool              `json:"bounded"`
+	Views         []string          `json:"views"`
 	Families      []named           `json:"families"`
 	Dials         []dialInfo        `json:"dials"`
 	Presets       []presetInfo      `json:"presets"`
@@ -81,7 +82,7 @@ func listPacks(in *struct {
 
 func describe(p *gym.Pack) (packInfo, error) {
 	i := packInfo{named: named{p.Name, p.Doc}, Title: p.Title, Version: p.Version, Hash: p.Hash, CheckHash: p.CheckHash,
-		Deterministic: p.Deterministic, Bounded: p.Bounded, Families: []named{}, Dials: []dialInfo{}, Presets: []presetInfo{},
+		Deterministic: p.Deterministic, Bounded: p.Bounded, Views: viewNames(p), Families: []named{}, Dials: []dialInfo{}, Presets: []presetInfo{},
 		Agents: []agentInfo{}, Audits: []named{}}
 	for _, f := range p.Families {
 		i.Families = append(i.Families, named{f.Name, f.Doc})
@@ -107,6 +108,13 @@ func describe(p *gym.Pack) (packInfo, error) {
 	var err error
 	i.Rates, err = control.StoredRates(p)
 	return i, err
+}
+
+func viewNames(p *gym.Pack) (out []string) {
+	for _, v := range p.Views() {
+		out = append(out, v.String())
+	}
+	return out
 }
 
 func schemas(p *gym.Pack, set gym.ToolSet) []json.RawMessage {

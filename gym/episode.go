@@ -93,6 +93,7 @@ type progress struct {
 	actions    []byte // every action so far, as AppendStep encodes it, for export
 	clock      int64
 	calls      int
+	kept       int // calls whose results stand in actions, where they do
 	steps      int
 	bytes      int
 	outcome    Outcome
@@ -165,6 +166,9 @@ func (e *Episode) build(task Task, o Options) error {
 func admit(task Task, b *Built, o Options) error {
 	if r, ok := o.Recorder.(interface{ Err() error }); ok && r.Err() != nil {
 		return fmt.Errorf("record %s: %w", task.ID(), r.Err())
+	}
+	if o.View == Structured && task.Pack.TextOnly {
+		return badInput("pack %s has the text view only: its arguments are free text", task.Pack.Name)
 	}
 	if o.Shape < 0 || o.Shape > 1 || o.Shape > 0 && o.Mode > Train {
 		return badInput("shaping has a discount from 0 to 1, and none in mode %s: what is evaluated is the reward alone", o.Mode)
@@ -667,7 +671,11 @@ func (e *Episode) Abandon() bool {
 	}
 	e.stop.Store(true)
 	if e.rec != 0 {
-		e.segment = AppendStep(e.segment, StepRec{View: e.view, Text: e.action, Action: e.index, Ended: true})
+		r := StepRec{View: e.view, Text: e.action, Action: e.index, Ended: true}
+		if !e.pack.Deterministic {
+			r.Shown = []byte(WallResult)
+		}
+		e.segment = AppendStep(e.segment, r)
 		e.segSteps++
 		e.flushSegment()
 		e.opts.Recorder.End(e.rec, EpisodeEnd{Outcome: Truncated, Limit: LimitWall, Steps: e.steps, Calls: e.calls})
@@ -878,18 +886,26 @@ func (e *Episode) ObsCRC() uint32 {
 // ObsRows returns how many rows of the structured view's Slots and Tools are in use; those after them are zero.
 func (e *Episode) ObsRows() (slots, tools int) { return e.slots.used, len(e.pack.Tools) }
 
-// record appends one step: uvarint action (structured) or uvarint length and bytes (text), CRC-32C of the observation, the
-// reward as float32 bits, flags.
+// record appends one step as AppendStep encodes it, with the texts where no replay could rebuild them.
 func (e *Episode) record(action []byte, index int) {
 	if e.gone {
 		return
 	}
-	e.actions = AppendStep(e.actions, StepRec{View: e.view, Text: action, Action: index})
+	r := StepRec{View: e.view, Text: action, Action: index}
+	if !e.pack.Deterministic {
+		if e.steps == 1 {
+			r.Told = []byte(e.built.Instruction)
+		}
+		if e.calls > e.kept {
+			e.kept, r.Shown = e.calls, e.Result()
+		}
+	}
+	e.actions = AppendStep(e.actions, r)
 	if e.rec == 0 {
 		return
 	}
-	e.segment = AppendStep(e.segment, StepRec{View: e.view, Text: action, Action: index, CRC: e.ObsCRC(),
-		Reward: float32(e.reward), Ended: e.outcome != Running})
+	r.CRC, r.Reward, r.Ended = e.ObsCRC(), float32(e.reward), e.outcome != Running
+	e.segment = AppendStep(e.segment, r)
 	e.segSteps++
 	if e.outcome != Running {
 		e.closeRecord()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -400,6 +401,51 @@ func TestEpisode_exportImport(t *testing.T) {
 	p = deskPack(t, func(p *Pack) { p.Deterministic = false })
 	if _, err := start(t, p, Text).Export(); !errors.Is(err, ErrSnapshot) {
 		t.Errorf("exporting an episode that does not replay: %v", err)
+	}
+}
+
+// A pack whose arguments are free text has one view, and no door leads to the other.
+func TestPack_ofTextOnly(t *testing.T) {
+	p := deskPack(t, func(p *Pack) { p.TextOnly = true })
+	if v := p.Views(); len(v) != 1 || v[0] != Text {
+		t.Errorf("its views are %v", v)
+	}
+	ep := start(t, p, Text)
+	if _, err := NewEpisode(ep.Task(), Options{View: Structured}); !errors.Is(err, ErrBadInput) {
+		t.Errorf("the structured view gave %v", err)
+	}
+	if v := deskPack(t, nil).Views(); len(v) != 2 {
+		t.Errorf("the views of another pack are %v", v)
+	}
+}
+
+// Texts travel with a step where they are given, and what is cut short or of a later version is refused.
+func TestStepRec_texts(t *testing.T) {
+	for i, r := range []StepRec{{}, {Ended: true}, {Shown: []byte("seen")}, {Told: []byte("do"), Shown: []byte{}, Ended: true}, {Told: []byte("do"), Reward: 1}} {
+		for v := range View(2) {
+			if r.View, r.Text, r.Action = v, nil, 0; v == Text {
+				r.Text = []byte("act")
+			} else {
+				r.Action = -3
+			}
+			b := AppendStep(nil, r)
+			got, rest, err := NextStep(v, append(slices.Clone(b), 7))
+			if err != nil || len(rest) != 1 || got.Ended != r.Ended || got.Reward != r.Reward || string(got.Text) != string(r.Text) || got.Action != r.Action ||
+				string(got.Told) != string(r.Told) || string(got.Shown) != string(r.Shown) || (got.Shown == nil) != (r.Shown == nil) {
+				t.Errorf("%d, %s view: %+v came back as %+v, %v", i, v, r, got, err)
+			}
+			for n := range len(b) {
+				if _, _, err := NextStep(v, b[:n]); !errors.Is(err, ErrBadInput) {
+					t.Errorf("%d, %s view: %d of %d bytes gave %v", i, v, n, len(b), err)
+				}
+			}
+			if r.Told == nil && r.Shown == nil {
+				b[len(b)-1] |= 8
+				if _, _, err := NextStep(v, b); !errors.Is(err, ErrBadInput) {
+					t.Errorf("unknown flags gave %v", err)
+				}
+			}
+		}
 	}
 }
 

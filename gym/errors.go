@@ -12,8 +12,9 @@ var (
 	// making a pack, condition, task or episode
 	ErrBadInput = errors.New("bad input")
 	ErrUnknown  = errors.New("unknown name")
-	ErrHeldOut  = errors.New("held out")        // the split does not allow this condition in this mode
-	ErrPack     = errors.New("pack is invalid") // the pack broke its own declaration while building a task
+	ErrHeldOut  = errors.New("held out")            // the split does not allow this condition in this mode
+	ErrPack     = errors.New("pack is invalid")     // the pack broke its own declaration while building a task
+	ErrHost     = errors.New("not on this machine") // the machine lacks what the pack needs
 
 	// stepping
 	ErrNotReset    = errors.New("no episode: reset first")

@@ -39,6 +39,7 @@ type Pack struct {
 	Rates string
 
 	Deterministic bool // an episode is a pure function of (task, actions)
+	TextOnly      bool // arguments are free text that no table of seen values could hold: there is no structured view
 	Bounded       bool // every tool returns in bounded time; the vector then needs no watchdog for it
 
 	Hash      string // of the pack's non-test sources, generated
@@ -165,6 +166,14 @@ func (f ActorFunc) Act(ep *Episode, call *Call) bool { return f(ep, call) }
 // disturbs only what is drawn from its own stream.
 func (t Task) Key() Key {
 	return NewKey(t.Seed, fmt.Sprintf("%s@%d/%s", t.Pack.Name, t.Pack.Version, t.Family))
+}
+
+// Views returns the views that the pack has.
+func (p *Pack) Views() []View {
+	if p.TextOnly {
+		return []View{Text}
+	}
+	return []View{Text, Structured}
 }
 
 func (p *Pack) dialIndex(name string) int {

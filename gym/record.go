@@ -63,9 +63,20 @@ type StepRec struct {
 	CRC    uint32 // CRC-32C of the observation after the step
 	Reward float32
 	Ended  bool
+	// Of packs that are not deterministic alone, since nothing could rebuild it; nil for none.
+	Told  []byte // the instruction, with the first step
+	Shown []byte // the result of the call that the step completed
 }
 
-// AppendStep encodes r: the action (text: uvarint length and bytes; structured: uvarint of action+1), CRC, reward, flags.
+// The flags of an encoded step.
+const (
+	flagEnded = 1 << iota
+	flagTold
+	flagShown
+)
+
+// AppendStep encodes r: the action (text: uvarint length and bytes; structured: uvarint of action+1), CRC, reward, flags, and the
+// texts that the flags announce, each as uvarint length and bytes.
 func AppendStep(b []byte, r StepRec) []byte {
 	if r.View == Text {
 		b = binary.AppendUvarint(b, uint64(len(r.Text)))
@@ -75,33 +86,65 @@ func AppendStep(b []byte, r StepRec) []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, r.CRC)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(r.Reward))
+	at := len(b)
+	b = append(b, 0)
 	if r.Ended {
-		return append(b, 1)
+		b[at] |= flagEnded
 	}
-	return append(b, 0)
+	for _, x := range [2]struct {
+		flag byte
+		text []byte
+	}{{flagTold, r.Told}, {flagShown, r.Shown}} {
+		if x.text != nil {
+			b[at] |= x.flag
+			b = binary.AppendUvarint(b, uint64(len(x.text)))
+			b = append(b, x.text...)
+		}
+	}
+	return b
 }
 
-// NextStep decodes the first step of b and returns the rest. Text points into b.
+// NextStep decodes the first step of b and returns the rest. Text, Told and Shown point into b.
 func NextStep(v View, b []byte) (r StepRec, rest []byte, err error) {
 	r.View = v
 	if v == Text {
-		n, k := binary.Uvarint(b)
-		if k <= 0 || n > uint64(len(b)-k) {
-			return r, b, badInput("a recorded step is cut short")
+		if r.Text, b, err = nextText(b); err != nil {
+			return r, b, err
 		}
-		r.Text, b = b[k:k+int(n)], b[k+int(n):]
 	} else {
 		a, k := binary.Varint(b)
 		if k <= 0 {
-			return r, b, badInput("a recorded step is cut short")
+			return r, b, errCutShort
 		}
 		r.Action, b = int(a), b[k:]
 	}
 	if len(b) < 9 {
-		return r, b, badInput("a recorded step is cut short")
+		return r, b, errCutShort
 	}
 	r.CRC = binary.LittleEndian.Uint32(b)
 	r.Reward = math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))
-	r.Ended = b[8] == 1
-	return r, b[9:], nil
+	flags := b[8]
+	if b = b[9:]; flags >= flagShown<<1 {
+		return r, b, badInput("a recorded step has the unknown flags %#x", flags)
+	}
+	r.Ended = flags&flagEnded != 0
+	if flags&flagTold != 0 {
+		if r.Told, b, err = nextText(b); err != nil {
+			return r, b, err
+		}
+	}
+	if flags&flagShown != 0 {
+		r.Shown, b, err = nextText(b)
+	}
+	return r, b, err
+}
+
+var errCutShort = badInput("a recorded step is cut short")
+
+func nextText(b []byte) (text, rest []byte, err error) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k) {
+		return nil, b, errCutShort
+	}
+	return b[k : k+int(n)], b[k+int(n):], nil
 }

@@ -32,7 +32,7 @@ extern "C" {
 #define PGYM_E_IO (-9)       /* the trace store or a file: see the text */
 #define PGYM_E_PACK (-10)    /* a pack broke its own declaration */
 #define PGYM_E_PANIC (-11)   /* a bug in the library; the text has the place */
-#define PGYM_E_HOST (-12)    /* this machine cannot do it, or its sandbox failed: the text says which step, and what to do */
+#define PGYM_E_HOST (-12)    /* this machine lacks what is needed, or its sandbox failed; the text has the step and the remedy */
 
 /* outcome of an episode: 1 sets terminated, 2 to 4 set truncated; only 1 has a reward */
 #define PGYM_RUNNING 0
@@ -184,8 +184,8 @@ int32_t pgym_vec_close(uint64_t vec, pgym_error *err);
  * be long takes "budget_ms" (default 200) and answers {"done": false, ...} until it is finished: call again.
  *
  *  handle   method            asks                                            answers
- *  0        packs             {"pack"?}                                       {"packs": [{name, title, version, hash, check_hash, doc, families,
- *                                                                              dials, presets, tools, agents, audits, rates}]}
+ *  0        packs             {"pack"?}                                       {"packs": [{name, title, version, hash, check_hash, doc, views,
+ *                                                                              families, dials, presets, tools, agents, audits, rates}]}
  *  0        task              {"task": id}                                    {"task", "condition", "pack", "family", "dials", "seed", "instruction", "limits",
  *                                                                              "tools"}
  *  0        sample            {"pack", "family", "dials", "preset", "split",  {"tasks": [id]}

@@ -38,6 +38,7 @@ type cgroups struct {
 	next              atomic.Uint64
 	describe          string
 	swapFile          bool // v1: memory.memsw exists
+	owner             int  // v1: the user who may remove leaves beside us; 0 for none
 	zygote            int  // v2: the cgroup in which zygotes are born, open; else -1
 }
 
@@ -324,7 +325,18 @@ func (g *cgroups) newLeaf(spec *Spec) (*leaf, error) {
 	for i := range g.controllers {
 		c := &g.controllers[i]
 		dir := c.path(name)
-		if err := unix.Mkdir(dir, 0o755); err != nil && !(err == unix.EEXIST && !c.v2) {
+		err := unix.Mkdir(dir, 0o755)
+		if err == unix.ENOENT && !c.v2 {
+			// A process that does not see this one in its /proc has taken our folder for a dead one's and removed it while it was
+			// empty. It has nothing of its own, so that a new one is as good.
+			if err = unix.Mkdir(c.dir, 0o755); err == nil || err == unix.EEXIST {
+				if g.owner > 0 {
+					os.Chown(c.dir, g.owner, -1)
+				}
+				err = unix.Mkdir(dir, 0o755)
+			}
+		}
+		if err != nil && !(err == unix.EEXIST && !c.v2) {
 			l.close()
 			return nil, &os.PathError{Op: "mkdir", Path: dir, Err: err}
 		}

@@ -244,3 +244,31 @@ func TestBoxesDoNotSeeEachOther(t *testing.T) {
 		})
 	}
 }
+
+// The folder in which boxes have their cgroups may be removed while no box is open: by a second sandbox of the process that is closed,
+// or by somebody's clean-up.
+func TestCgroupFolder_removedMeanwhile(t *testing.T) {
+	first := open(t, Options{})
+	if first.cgroups == nil || first.cgroups.controllers[0].v2 {
+		t.Skip("no v1 cgroups here: see make doctor")
+	}
+	second, err := Open(Options{HelperPath: builtHelper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, c := range first.cgroups.controllers {
+			removeFolder(c.dir)
+		}
+		b := newBox(t, first, Spec{})
+		if end := run(t, b, sh(":")); !end.OK() {
+			t.Error(&end)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

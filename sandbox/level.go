@@ -247,7 +247,8 @@ func (s *Sandbox) try(plain, slots bool, cg *cgroups, first, n uint32) error {
 		for _, c := range cg.controllers {
 			p.cgroupDirs = append(p.cgroupDirs, c.dir)
 			if slots && !plain { // so that the zygote can remove the leaves when this process has been killed
-				os.Chown(c.dir, int(first), -1)
+				cg.owner = int(first)
+				os.Chown(c.dir, cg.owner, -1)
 			}
 		}
 	}

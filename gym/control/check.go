@@ -222,14 +222,16 @@ func (c *Check) plan(condition gym.Condition, base bool, seeds int, key gym.Key)
 
 // plays calls f for every agent and view that the job has.
 func (c *Check) plays(j job, f func(agent int, v gym.View)) {
+	views := c.pack.Views()
 	for i := range c.agents {
 		switch a := &c.agents[i]; {
 		case a.Bound > 0 && !j.base:
 		case a.Bound > 0 || a.Kind != gym.NegativeControl:
-			f(i, gym.Text)
-			f(i, gym.Structured)
+			for _, v := range views {
+				f(i, v)
+			}
 		default:
-			f(i, gym.View(j.index%2))
+			f(i, views[j.index%len(views)])
 		}
 	}
 }
@@ -283,8 +285,9 @@ func (c *Check) run(i int, b *bench) {
 	}
 	task := gym.Task{Condition: c.conditions[j.condition], Seed: j.seed}
 	var built [2]error
-	for v := range b.ep {
-		built[v] = b.begin(task, gym.View(v))
+	views := c.pack.Views()
+	for _, v := range views {
+		built[v] = b.begin(task, v)
 	}
 	c.plays(j, func(agent int, v gym.View) {
 		a := &c.agents[agent]
@@ -292,10 +295,10 @@ func (c *Check) run(i int, b *bench) {
 			c.add(i, agent, v, task, 0, 1, result{err: built[v]})
 			return
 		}
-		variant, n, r := b.play(a, task, v, j.index/2)
+		variant, n, r := b.play(a, task, v, j.index/len(views))
 		c.add(i, agent, v, task, variant, n, r)
 	})
-	if v := gym.View(j.index / sampleEvery % 2); j.sampled() {
+	if v := views[j.index/sampleEvery%len(views)]; j.sampled() {
 		for k := range c.references {
 			if built[v] == nil {
 				c.addReference(i, k, v, task, b.refer(&c.references[k], task, v))
@@ -455,7 +458,7 @@ func (c *Check) report() Report {
 	}
 	for _, condition := range c.conditions {
 		for agent := range c.agents {
-			for v := range gym.View(2) {
+			for _, v := range c.pack.Views() {
 				if t := c.rows[rowKey{agent, v, condition}]; t != nil {
 					row := t.row(&c.agents[agent], v, condition)
 					r.Rows = append(r.Rows, row)

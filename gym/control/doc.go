@@ -24,8 +24,8 @@
 // are what is left of them.
 //
 // Plan of Check. Each seed of a condition is one job: its task is built once a view and every control starts from a snapshot
-// of that. The oracle, the positive controls and the bounded ones run on every seed in both views; the other negative controls
-// run on every seed once, in views by turns, with their variants by turns, so that 2 x variants seeds cover all. The conditions
+// of that. The oracle, the positive controls and the bounded ones run on every seed in each view that the pack has; the other negative
+// controls run on every seed once, in views by turns, with their variants by turns, so that views x variants seeds cover all. The conditions
 // are the base (preset L1 if there is one) with Options.Seeds, and the two ends of every dial with Options.DialSeeds; bounded
 // controls run at the base alone, where their bound is stated.
 //

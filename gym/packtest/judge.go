@@ -42,8 +42,9 @@ func (x *exam) controls() {
 func (x *exam) allControls(task gym.Task, i int, seen map[string]*trials, keep func(a *gym.Agent) bool) (random int) {
 	for k := range x.agents {
 		a := &x.agents[k]
-		for v := range gym.View(2) {
-			if !keep(a) || a.Kind == gym.NegativeControl && a.Bound == 0 && int(v) != i%2 {
+		views := x.pack.Views()
+		for _, v := range views {
+			if !keep(a) || a.Kind == gym.NegativeControl && a.Bound == 0 && v != views[i%len(views)] {
 				continue // negative controls take the views by turns
 			}
 			x.guard(controlProblem(a), control.Rerun(task, a.Name, 0, v), func() {
@@ -170,15 +171,23 @@ func neverFalse(seen map[string]*trials) []string {
 
 // dials turns every dial to both ends: the oracle must still succeed in both views, and the task must ask for the same.
 func (x *exam) dials() {
-	const seeds = 8
+	seeds := min(8, 4*x.opts.Seeds)
+	type asked struct {
+		args map[string]int
+		ok   bool
+	}
 	x.families(func(base gym.Condition) {
+		atBase := make([]asked, seeds)
+		for i := range atBase {
+			x.guard(OracleFails, x.task(base, i).ID(), func() { atBase[i].args, atBase[i].ok = x.asks(x.task(base, i), false) })
+		}
 		for _, end := range control.DialEnds(base) {
 			kept := 0
 			for i := range seeds {
 				x.guard(OracleFails, x.task(end, i).ID(), func() {
-					a, okA := x.asks(x.task(base, i), false)
-					b, okB := x.asks(x.task(end, i), i < 2)
-					if okA && okB && (within(a, b) || within(b, a)) {
+					a := atBase[i]
+					b, ok := x.asks(x.task(end, i), i < 2)
+					if a.ok && ok && (within(a.args, b) || within(b, a.args)) {
 						kept++
 					}
 				})
@@ -205,7 +214,7 @@ func altered(base, end gym.Condition) bool {
 // success, in both views.
 func (x *exam) asks(task gym.Task, judge bool) (args map[string]int, ok bool) {
 	args = map[string]int{}
-	for v := range gym.View(2) {
+	for _, v := range x.pack.Views() {
 		if v == gym.Structured && !judge {
 			break
 		}

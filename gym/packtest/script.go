@@ -55,7 +55,7 @@ func (x *exam) record() {
 		for i := range x.opts.Seeds {
 			task := x.task(c, i)
 			for _, name := range []string{"pc1_oracle", "nc2_random_valid"} {
-				for v := range gym.View(2) {
+				for _, v := range x.pack.Views() {
 					s := &script{task: task, view: v, first: i == 0, name: fmt.Sprintf("%s, %s view, %s", task.ID(), v, name)}
 					x.guard(BuildFails, task.ID(), func() { x.tape(s, name) })
 					if s.trail == nil {

@@ -12,7 +12,7 @@ import (
 // Examine looks at the same in a few episodes; Watch is for many.
 func Watch(p *gym.Pack, o Options, n int) []Problem {
 	x := &exam{pack: p, opts: o, count: map[string]int{}, agents: control.Agents(p)}
-	presets := p.PresetNames()
+	presets, views := p.PresetNames(), p.Views()
 	for i := range n {
 		family := p.Families[i%len(p.Families)].Name
 		a := &x.agents[i/len(p.Families)%len(x.agents)]
@@ -25,7 +25,7 @@ func Watch(p *gym.Pack, o Options, n int) []Problem {
 			return x.problems
 		}
 		task := x.task(c, i)
-		x.guard(BuildFails, task.ID(), func() { x.watchOne(task, a, gym.View(i/3%2), i) })
+		x.guard(BuildFails, task.ID(), func() { x.watchOne(task, a, views[i/3%len(views)], i) })
 	}
 	return x.problems
 }

@@ -25,7 +25,7 @@ type ExportedStep struct {
 }
 
 // ExportJSONL writes the episodes that f selects to w, one JSON object a line, with the full text of what the agent was told
-// and shown, rebuilt by replay. Episodes of packs that do not replay come without texts.
+// and shown, rebuilt by replay. Those of episodes of packs that do not replay were recorded.
 //
 // Errors: gym.ErrSnapshot if an episode does not replay to what was recorded; what w returned.
 func (r *Reader) ExportJSONL(w io.Writer, f Filter) error {
@@ -83,7 +83,10 @@ func (r *Reader) export(row *Episode, ep *gym.Episode) (*ExportedEpisode, error)
 	}
 	steps, err := r.Steps(row.ID)
 	for _, s := range steps {
-		x.Trajectory = append(x.Trajectory, ExportedStep{Step: s})
+		x.Instruction += s.Told
+		shown := s.Shown
+		s.Told, s.Shown = "", ""
+		x.Trajectory = append(x.Trajectory, ExportedStep{Step: s, Result: shown})
 	}
 	return x, err
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	applicationID = 0x7067796d // "pgym"
-	schemaVersion = 2
+	schemaVersion = 3
 	defaultName   = "trace.db"
 )
 
@@ -103,6 +103,9 @@ func openFile(path string, d Durability) (_ *file, err error) {
 	case 1:
 		_, added, _ := strings.Cut(schema, sinceTwo)
 		setup = append(setup, "BEGIN", added)
+		setup = append(setup, commit...)
+	case 2: // steps may have texts now
+		setup = append(setup, "BEGIN")
 		setup = append(setup, commit...)
 	}
 	for _, s := range setup {

@@ -316,7 +316,9 @@ type Step struct {
 	ObsCRC    uint32  `json:"obs_crc"`
 	Reward    float32 `json:"reward"`
 	Ended     bool    `json:"ended"`
-	Inherited bool    `json:"inherited,omitempty"` // taken before the fork: the action alone is known
+	Inherited bool    `json:"inherited,omitempty"` // taken before the fork: the action alone is known, and the texts
+	Told      string  `json:"told,omitempty"`      // the instruction, with the first step; of packs that do not replay
+	Shown     string  `json:"shown,omitempty"`     // the result of the call that the step completed; of packs that do not replay
 }
 
 // Steps returns every step of an episode, those before its fork first.
@@ -356,7 +358,7 @@ func stepsOf(q querier, ep *Episode) ([]Step, error) {
 			if rec, rest, err = gym.NextStep(view, rest); err != nil {
 				return nil, damaged(ep.ID, "segment %d: %v", p.seq, err)
 			}
-			out = append(out, Step{len(out) + 1, string(rec.Text), rec.Action, rec.CRC, rec.Reward, rec.Ended, p.seq == 0})
+			out = append(out, Step{len(out) + 1, string(rec.Text), rec.Action, rec.CRC, rec.Reward, rec.Ended, p.seq == 0, string(rec.Told), string(rec.Shown)})
 		}
 		if n != p.steps {
 			return nil, damaged(ep.ID, "segment %d holds %d steps and says %d", p.seq, n, p.steps)

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -250,7 +251,7 @@ func compareEnd(row *Episode, e gym.EpisodeEnd, differ func(int, string, string,
 	return nil
 }
 
-// Call is one call of an episode, rebuilt by replay.
+// Call is one call of an episode, rebuilt by replay, or, of a pack that does not replay, as recorded: without clock, reads and writes.
 type Call struct {
 	Step   int          `json:"step"` // of the episode, at which the call was complete
 	Tool   string       `json:"tool"`
@@ -262,9 +263,10 @@ type Call struct {
 	Writes []gym.Access `json:"writes"`
 }
 
-// Calls returns the calls of an episode, rebuilt by replay and proved on the way.
+// Calls returns the calls of an episode, rebuilt by replay and proved on the way. Of a pack that is not deterministic they come from
+// the texts of the steps.
 //
-// Errors: gym.ErrUnknown; gym.ErrSnapshot if the episode does not replay to what was recorded, or cannot.
+// Errors: gym.ErrUnknown; gym.ErrSnapshot if the episode does not replay to what was recorded.
 func (r *Reader) Calls(id uint64) ([]Call, error) {
 	calls := []Call{}
 	var ep gym.Episode
@@ -282,7 +284,28 @@ func (r *Reader) Calls(id uint64) ([]Call, error) {
 			string(c.Result), c.Clock, slices.Clone(c.Reads), slices.Clone(c.Writes)})
 		return nil
 	})
-	return calls, err
+	var not *notReplayable
+	if !errors.As(err, &not) {
+		return calls, err
+	}
+	steps, err := r.Steps(id)
+	return recordedCalls(steps), err
+}
+
+// recordedCalls reads calls out of the texts of steps.
+func recordedCalls(steps []Step) []Call {
+	calls := []Call{}
+	for i := range steps {
+		if s := &steps[i]; s.Shown != "" {
+			var call struct{ Tool string }
+			var result struct{ Error struct{ Code string } }
+			_ = json.Unmarshal([]byte(s.Text), &call) // an action that is no call has no tool
+			_ = json.Unmarshal([]byte(s.Shown), &result)
+			calls = append(calls, Call{Step: s.Number, Tool: call.Tool, Call: s.Text, Error: result.Error.Code, Result: s.Shown,
+				Reads: []gym.Access{}, Writes: []gym.Access{}})
+		}
+	}
+	return calls
 }
 
 // Explanation takes the reward of an episode apart, rebuilt by replay and proved on the way: one, or none of an episode that has not

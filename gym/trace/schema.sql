@@ -1,4 +1,5 @@
--- Schema 2 of a trace. A file of schema 1 gets what follows the line "Since schema 2" when it is opened for recording.
+-- Schema 3 of a trace. A file of schema 1 gets what follows the line "Since schema 2" when it is opened for recording. Since schema 3
+-- steps of packs that are not deterministic have texts (gym.AppendStep).
 -- Times are microseconds since 1970 and belong to no hash.
 
 CREATE TABLE run (

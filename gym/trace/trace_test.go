@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,7 +162,7 @@ func TestOpen_badInput_saysWhatToDo(t *testing.T) {
 	}{
 		{"text file", write("a.db", strings.Repeat("no database ", 99)), run, Options{}, ErrNotTrace, "path of its own"},
 		{"other program's database", foreign("b.db", "PRAGMA application_id = 7"), run, Options{}, ErrNotTrace, "another program"},
-		{"newer schema", foreign("c.db", "PRAGMA user_version = 3"), run, Options{}, ErrNewer, "update provegym"},
+		{"newer schema", foreign("c.db", "PRAGMA user_version = 4"), run, Options{}, ErrNewer, "update provegym"},
 		{"folder below a file", filepath.Join(write("d", ""), "sub"), run, Options{}, nil, "choose a folder"},
 		{"folder that cannot be made", "/proc/provegym", run, Options{}, nil, "choose a folder"},
 		{"config that is no object", filepath.Join(dir, "e.db"), Run{Config: json.RawMessage("[1]")}, Options{}, gym.ErrBadInput, "JSON object"},
@@ -405,8 +406,67 @@ func TestExportJSONL(t *testing.T) {
 		if x.ID != uint64(i+2) || len(x.Trajectory) != 3 || x.Trajectory[2].Text != string(finish("done")) {
 			t.Errorf("line %s", l)
 		}
-		if full := strings.HasPrefix(x.Instruction, "bring i-") && strings.Contains(x.Trajectory[0].Result, `"items"`); full == (i == 2) {
-			t.Errorf("line with full text %v: %s", full, l)
+		if !strings.HasPrefix(x.Instruction, "bring i-") || strings.Count(l, "bring i-") != 1 || !strings.Contains(x.Trajectory[0].Result, `"items"`) {
+			t.Errorf("line without its full text, or with it twice: %s", l)
+		}
+	}
+}
+
+// What no replay could rebuild is kept word for word, in a fork too, in either view, and through the wall limit.
+func TestRecord_ofAPackThatDoesNotReplay_keepsItsText(t *testing.T) {
+	for _, view := range []gym.View{gym.Text, gym.Structured} {
+		tr := open(t, t.TempDir(), Run{Pack: "hash-2"}, Options{})
+		o := gym.Options{Recorder: tr, View: view}
+		var told []string
+		step := func(ep *gym.Episode) {
+			call := ep.Pack().NewCall("list", nil)
+			must(t, ep.StepCall(&call))
+			told = append(told, string(ep.Result()))
+		}
+		ep := startEpisode(t, task(drifting, 5), o)
+		step(ep)
+		step(ep)
+		var snap gym.Snapshot
+		must(t, ep.Snapshot(&snap))
+		fork := &gym.Episode{}
+		must(t, fork.Restore(&snap, o))
+		step(ep)
+		ofParent := slices.Clone(told)
+		told = told[:2]
+		step(fork)
+		for id, want := range map[uint64][]string{ep.RecordID(): ofParent, fork.RecordID(): told} {
+			ep.Flush()
+			fork.Flush()
+			r := reader(t, tr.Path())
+			steps, err := r.Steps(id)
+			must(t, err)
+			got, instructions := []string{}, ""
+			for _, s := range steps {
+				if instructions += s.Told; s.Shown != "" {
+					got = append(got, s.Shown)
+				}
+			}
+			if !slices.Equal(got, want) || instructions != ep.Instruction() {
+				t.Errorf("%s view, episode %d: told %q and shown %q, and it was %q", view, id, instructions, got, want)
+			}
+			calls, err := r.Calls(id)
+			must(t, err)
+			if len(calls) != 3 || calls[2].Result != want[2] || view == gym.Text && calls[0].Tool != "list" {
+				t.Errorf("%s view: calls %+v", view, calls)
+			}
+		}
+		report, err := Verify(tr.Path())
+		if must(t, err); !report.OK {
+			t.Errorf("%+v", report)
+		}
+	}
+	tr := open(t, t.TempDir(), run, Options{})
+	solve(t, startEpisode(t, task(steady, 1), gym.Options{Recorder: tr}), true)
+	steps, err := reader(t, tr.Path()).Steps(1)
+	must(t, err)
+	for _, s := range steps {
+		if s.Told != "" || s.Shown != "" {
+			t.Errorf("of a pack that replays %+v is kept", s)
 		}
 	}
 }

@@ -84,5 +84,6 @@ func (c *Config) Validate() error {
 	say(c.GroupSize >= 0 && c.GroupSize <= MaxGroup, "group_size is %d; it must be from 1 to %d", c.GroupSize, MaxGroup)
 	say(c.GroupSize < 1 || c.NumEnvs%c.GroupSize == 0, "group_size %d does not divide num_envs %d", c.GroupSize, c.NumEnvs)
 	say(c.Workers >= 0 && c.Workers <= 1024, "num_workers is %d; it must be from 0 to 1024", c.Workers)
+	say(c.Pack == nil || slices.Contains(c.Pack.Views(), c.View), "the pack has no %s view: its arguments are free text", c.View)
 	return errors.Join(bad...)
 }

@@ -6,5 +6,6 @@ package all
 
 import (
 	_ "provegym/packs/echo"
+	_ "provegym/packs/terminal"
 	_ "provegym/packs/tooluse"
 )

@@ -1,7 +1,7 @@
 """ProveGym: an open-source training gym for agents.
 
-Importing registers two Gymnasium environments for each pack, text and structured. The library itself is loaded by the first
-environment that is made, so a process may import this and fork.
+Importing registers a Gymnasium environment for each view of each pack: text, and structured where the pack has it. The library
+itself is loaded by the first environment that is made, so a process may import this and fork.
 
 >>> import gymnasium as gym
 >>> import provegym
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 def manifest() -> list[dict[str, Any]]:
-    """Returns the packs that were built in: name, title, version, doc, families, dials and presets. Loads no library."""
+    """Returns the packs that were built in: name, title, version, doc, views, families, dials and presets. Loads no library."""
     text = resources.files(__name__).joinpath("manifest.json").read_text(encoding="utf-8")
     packs: list[dict[str, Any]] = json.loads(text)["packs"]
     return packs
@@ -96,14 +96,18 @@ def ids() -> list[str]:
     >>> "provegym/ToolUse-v1" in ids()
     True
     """
-    return [f"provegym/{p['title']}{view}-v{p['version'] - 1}" for p in manifest() for view in ("", "Structured")]
+    return [_id(p, view) for p in manifest() for view in p["views"]]
+
+
+def _id(pack: dict[str, Any], view: str) -> str:
+    return f"provegym/{pack['title']}{'' if view == 'text' else view.title()}-v{pack['version'] - 1}"
 
 
 def _register() -> None:
     for pack in manifest():
-        for suffix, view in (("", "text"), ("Structured", "structured")):
+        for view in pack["views"]:
             gym.register(
-                id=f"provegym/{pack['title']}{suffix}-v{pack['version'] - 1}",
+                id=_id(pack, view),
                 entry_point="provegym.env:Env",
                 vector_entry_point="provegym.vector:VectorEnv",
                 kwargs={"pack": pack["name"], "view": view},

@@ -75,7 +75,7 @@ class BugError(ProveGymError):
 
 
 class HostError(ProveGymError, OSError):
-    """Raised when this machine cannot do what was asked, or its sandbox failed; never the fault of what runs in a box."""
+    """Raised when this machine lacks what is needed, or its sandbox failed: never the fault of what runs in a box."""
 
 
 class LibraryError(ProveGymError, ImportError):

@@ -22,6 +22,7 @@ def text() -> str:
             "title": p["title"],
             "version": p["version"],
             "doc": p["doc"],
+            "views": p["views"],
             "families": [f["name"] for f in p["families"]],
             "dials": [d["name"] for d in p["dials"]],
             "presets": [s["name"] for s in p["presets"]],
