@@ -24,9 +24,10 @@ class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
     members of a list in a row with 0 after the last. What a call does not need is ignored. Both forms make the same calls, so
     they have the same log, digest and reward.
 
-    The masks are unions: an entry is legal if some call has it there. ``MultiDiscrete`` cannot say that an argument fits one tool
-    only, so a call made of legal entries may still be wrong; it then costs a call and changes nothing, as in the text view. The
-    phases are exact, and faster (to make the masks takes milliseconds): prefer them where the learner can choose step by step.
+    The masks are unions: an entry is legal if some call has it there. ``MultiDiscrete`` cannot say that an argument fits one
+    tool only, so a call made of legal entries may still be wrong; it then costs a call and changes nothing, as in the text
+    view. The phases are exact, and faster (to make the masks takes milliseconds): prefer them where the learner can choose step
+    by step.
 
     >>> import gymnasium as gym, provegym
     >>> env = FlatAction(gym.make("provegym/EchoStructured-v0"))
@@ -45,6 +46,7 @@ class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
         inner = env.unwrapped
         if not isinstance(inner, Env) or inner._config.view != "structured":
             raise BadInputError(f"FlatAction wraps the structured view of a pack; {env} has no phases")
+        self._inner = inner
         self._ahead = Env(**{**vars(inner._config), "trace": None})
         tools = pack_info(inner._config.pack)["tools"]
         self._length = 1 + max(sum(map(_choices, t["function"]["parameters"]["properties"].values())) for t in tools)
@@ -63,17 +65,17 @@ class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
         if choices.shape != (self._length,) or not np.issubdtype(choices.dtype, np.integer):
             raise BadInputError(f"a flat action is {self._length} whole numbers, not {choices.dtype} of shape {choices.shape}")
         for choice in choices.tolist():
-            legal = 0 <= choice < ACTIONS and bool(self.unwrapped.action_masks()[choice])
-            result = self.env.step(choice)
-            if not legal or result[2] or result[3] or result[0]["phase"][0] == 0:
+            legal = 0 <= choice < ACTIONS and bool(self._inner.action_masks()[choice])
+            observation, reward, terminated, truncated, info = self.env.step(choice)
+            if not legal or terminated or truncated or observation["phase"][0] == 0:
                 break
-        return result
+        return observation, float(reward), terminated, truncated, info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns what may stand at each place of an action, (choices * 65,): True if some call has it there."""
         masks = np.zeros((self._length, ACTIONS), np.bool_)
-        start = self.unwrapped.snapshot()
-        masks[0] = self.unwrapped.action_masks()
+        start = self._inner.snapshot()
+        masks[0] = self._inner.action_masks()
         for tool in np.flatnonzero(masks[0]).tolist():
             self._look(masks, start, [tool])
         masks[~masks.any(axis=1), 0] = True  # places that no call reaches
