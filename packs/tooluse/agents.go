@@ -122,7 +122,7 @@ var agents = []gym.Agent{
 		}),
 	tours("nc15_no_recovery", "Makes each step once, whatever comes of it.",
 		func(e *gym.Evidence) int { return applies(fatal(e)) },
-		func(e *gym.Evidence, _ int) *tour { return &tour{steps: e.Built.Plan, once: true, void: calm} }),
+		func(e *gym.Evidence, _ int) *tour { return &tour{steps: e.Built.Plan, once: true} }),
 	tours("nc15_blind_retry", "Makes a change that had no answer again without a look whether it had taken place.",
 		func(e *gym.Evidence) int { return applies(doubled(e) != nil) },
 		func(e *gym.Evidence, _ int) *tour { return &tour{steps: doubled(e)} }),

@@ -14,11 +14,14 @@ type tour struct {
 	next  int
 	tries int
 	once  bool                       // each step is made once, whatever comes of it
+	gave  bool                       // up on a step so
 	void  func(e *gym.Evidence) bool // reports after the episode that the deviation never took place
 }
 
 // Void reports that the weather, or the structured view's table, has kept the deviation from taking place.
-func (a *tour) Void(ep *gym.Episode) bool { return a.void != nil && a.void(ep.Evidence()) }
+func (a *tour) Void(ep *gym.Episode) bool {
+	return a.once && !a.gave || a.void != nil && a.void(ep.Evidence())
+}
 
 // noStray reports that nothing was written but what the case allows.
 func noStray(e *gym.Evidence) bool { return specOf(e).Stray(e) < 0 }
@@ -36,11 +39,14 @@ func noBreach(e *gym.Evidence) bool {
 
 func (a *tour) Act(ep *gym.Episode, c *gym.Call) bool {
 	e := ep.Evidence()
-	if a.next > 0 && !a.once && a.tries < maxTries {
+	if a.next > 0 {
 		if last := &a.steps[a.next-1]; last.Done != nil && !last.Done(e) {
-			a.tries++
-			*c = last.Make(e)
-			return true
+			if !a.once && a.tries < maxTries {
+				a.tries++
+				*c = last.Make(e)
+				return true
+			}
+			a.gave = true
 		}
 	}
 	if a.next == len(a.steps) {
@@ -377,17 +383,6 @@ func fatal(e *gym.Evidence) bool {
 		}
 	}
 	return false
-}
-
-// calm reports that none of them took place: what a call meets hangs on its arguments, and those of a change or its undoing are not
-// all known beforehand.
-func calm(e *gym.Evidence) bool {
-	for i := range e.Log.Len() {
-		if f := faultOf(e.Log.At(i).Result); f == world.Timeout || f == world.Busy {
-			return false
-		}
-	}
-	return !slices.Contains(planFaults(e), world.NearMatch)
 }
 
 // doubled returns the plan with a change that had no answer made again without a look whether it had taken place; nil if no such

@@ -3,6 +3,6 @@
 package tooluse
 
 const (
-	packHash  = "5c5a288cc05b53fb302773cf5a9c93be"
+	packHash  = "f9e197ae99aeeb37f99b8767777489f4"
 	checkHash = "5f11b6f649258f20286f076b5a90f0fc"
 )
