@@ -77,6 +77,12 @@ type Result struct {
 	DiskFull    bool  `json:"disk_full"`
 }
 
+// Infrastructure says that the end tells nothing about the command: its Reason does, or something failed that comes before the program
+// and that no program of the box can bring about, such as entering a cgroup which somebody has removed.
+func (r *Result) Infrastructure() bool {
+	return r.Reason.Infrastructure() || r.Reason == ExecFailed && slices.Contains(hostSteps, r.Step)
+}
+
 // OK says that the program ran and exited with 0.
 func (r *Result) OK() bool { return r.Reason == Exited && r.ExitCode == 0 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -547,4 +548,23 @@ func ExampleSandbox() {
 	end, err := box.Exec(context.Background(), Command{Argv: []string{"sort", "data.txt"}})
 	fmt.Printf("%v %d %q %v\n", end.Reason, end.ExitCode, end.Stdout, err)
 	// Output: exit 0 "a\nb\n" <nil>
+}
+
+// What keeps a program from starting is the command's fault or the host's, and each step is known to be either.
+func TestResult_whoseFault(t *testing.T) {
+	for _, step := range hostSteps {
+		if !slices.Contains(steps, step) {
+			t.Errorf("%q is no step", step)
+		}
+	}
+	for _, r := range []Result{{Reason: Exited}, {Reason: Wall}, {Reason: ExecFailed, Step: "enter the directory"}, {Reason: ExecFailed, Step: "start the program"}} {
+		if r.Infrastructure() {
+			t.Errorf("%+v is said to be the host's", r)
+		}
+	}
+	for _, r := range []Result{{Reason: SetUp}, {Reason: BoxDied}, {Reason: ExecFailed, Step: "enter the cgroup"}} {
+		if !r.Infrastructure() {
+			t.Errorf("%+v is said to be the command's", r)
+		}
+	}
 }

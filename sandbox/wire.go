@@ -75,6 +75,9 @@ var steps = []string{"", "speak the helper's protocol", "clone the zygote", "map
 	"mount the box's disk", "mount the box's /proc", "bring up loopback", "report the box", "clone the command", "enter the cgroup",
 	"set up descriptors", "set limits", "enter the directory", "drop privileges", "start the program", "start the warm interpreter"}
 
+// hostSteps are those between the clone of a command and its program that the box's files and earlier commands have no part in.
+var hostSteps = []string{"clone the command", "enter the cgroup", "set up descriptors", "set limits", "drop privileges"}
+
 func stepWord(step uint32) string {
 	if int(step) < len(steps) {
 		return steps[step]

@@ -188,7 +188,7 @@ func executeOnce(w *world, command string) (r ran, err error) {
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", errBox, err)
 	}
-	if r.Reason.Infrastructure() {
+	if r.Infrastructure() {
 		return r, fmt.Errorf("%w: %v", errBox, &r.Result)
 	}
 	read := reading{old: w.now, list: make([]entry, 0, len(w.now.list)+8)}

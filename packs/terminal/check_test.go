@@ -200,6 +200,9 @@ func TestBlindOracle_succeeds(t *testing.T) {
 				continue
 			}
 			for seed := range uint64(3 * *seeds) { // of a runbook, two that stop and one that does not
+				if c != base && seed%3 < 2 {
+					continue
+				}
 				ep := start(t, c, seed)
 				if plays(t, ep, "blind_oracle", 0); !ep.Success() {
 					x := ep.Evidence().Built.Explain(ep.Evidence())

@@ -3,6 +3,6 @@
 package terminal
 
 const (
-	packHash  = "0c2d7bdd83a26b825ece65d5b5595d1d"
+	packHash  = "53db29a10fddbb471fca7ed65e9338de"
 	checkHash = "27121213b8a088f051e456201303e452"
 )
