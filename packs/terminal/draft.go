@@ -50,8 +50,7 @@ type draft struct {
 	files map[string]*inode
 	spec  spec
 	pins  []gym.Pin
-	text  []string // sentences of the instruction
-	steps []gym.PlanStep
+	text  []string        // sentences of the instruction
 	used  map[string]bool // words that are taken
 	mech  []string
 }

@@ -3,6 +3,6 @@
 package terminal
 
 const (
-	packHash  = "53db29a10fddbb471fca7ed65e9338de"
+	packHash  = "d03023c784ed16cb40ebcc1c16efc8f4"
 	checkHash = "27121213b8a088f051e456201303e452"
 )
