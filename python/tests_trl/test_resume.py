@@ -15,7 +15,7 @@ import grpo
 from provegym import trace as traces
 
 HERE = Path(__file__).parent
-STEPS, KILLS = 6, 3
+STEPS, KILLS = 10, 3
 
 
 def start(folder: Path, resume: bool) -> subprocess.Popen[str]:
@@ -53,12 +53,13 @@ def test_killed_and_resumed_is_as_uninterrupted(tmp_path: Path) -> None:
     again: list[dict[str, Any]] = []
     for life in range(KILLS):
         process = start(broken, resume=life > 0)
-        begun = 0
+        begun: list[float] = []
         for line in lines(process):
             again.append(line)
-            begun += "generating" in line
-            if begun == 2:  # a step on, so that each life gets somewhere
-                time.sleep(rng.random() * 3)  # a step takes seconds: in a turn, in the update, while saving
+            if "generating" in line:
+                begun.append(time.monotonic())
+            if len(begun) == 2:  # a step on, so that each life gets somewhere, and none to the end
+                time.sleep(rng.random() * (begun[1] - begun[0]))  # in a turn, in the update, while saving
                 break
         process.send_signal(signal.SIGKILL)
         process.communicate()
