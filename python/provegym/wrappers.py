@@ -14,8 +14,6 @@ from provegym.tasks import pack as pack_info
 
 __all__ = ["FlatAction"]
 
-ACTIONS = 65  # of one choice: PGYM_ACTIONS
-
 
 class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
     """The structured view with a whole call as one action, for learners that want ``MultiDiscrete``.
@@ -50,7 +48,8 @@ class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
         self._ahead = Env(**{**vars(inner._config), "trace": None})
         tools = pack_info(inner._config.pack)["tools"]
         self._length = 1 + max(sum(map(_choices, t["function"]["parameters"]["properties"].values())) for t in tools)
-        self.action_space = gym.spaces.MultiDiscrete([ACTIONS] * self._length)
+        self._actions = inner._batch.mask.shape[1]  # of one choice
+        self.action_space = gym.spaces.MultiDiscrete([self._actions] * self._length)
 
     def step(self, action: npt.NDArray[np.int64]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Makes one call, or as much of it as is legal.
@@ -65,7 +64,7 @@ class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
         if choices.shape != (self._length,) or not np.issubdtype(choices.dtype, np.integer):
             raise BadInputError(f"a flat action is {self._length} whole numbers, not {choices.dtype} of shape {choices.shape}")
         for choice in choices.tolist():
-            legal = 0 <= choice < ACTIONS and bool(self._inner.action_masks()[choice])
+            legal = 0 <= choice < self._actions and bool(self._inner.action_masks()[choice])
             observation, reward, terminated, truncated, info = self.env.step(choice)
             if not legal or terminated or truncated or observation["phase"][0] == 0:
                 break
@@ -73,7 +72,7 @@ class FlatAction(gym.Wrapper[Any, npt.NDArray[np.int64], Any, Any]):
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns what may stand at each place of an action, (choices * 65,): True if some call has it there."""
-        masks = np.zeros((self._length, ACTIONS), np.bool_)
+        masks = np.zeros((self._length, self._actions), np.bool_)
         start = self._inner.snapshot()
         masks[0] = self._inner.action_masks()
         for tool in np.flatnonzero(masks[0]).tolist():

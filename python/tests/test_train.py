@@ -106,7 +106,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_needs_no_network() -> None:
     """What is to be shown is that ``finished`` ran to its end in there."""
     if not offline():
-        pytest.skip("this host has no network namespaces (provegym doctor: user namespaces)")
+        pytest.skip("this host has no network namespaces (provegym doctor: network)")
 
 
 def test_it_writes_everything(finished: Path) -> None:
