@@ -111,6 +111,29 @@ func (p *progress) audits() []AuditResult {
 	return out
 }
 
+// explain is of an episode that has ended; nil if its pack does not say. With an error it is all but the decisive call.
+func (p *progress) explain() (*Explanation, error) {
+	if p.built.Explain == nil {
+		return nil, nil
+	}
+	x := p.built.Explain(p.evidence())
+	if x.Required == nil {
+		x.Required = []Fact{}
+	}
+	if x.Unrequested == nil {
+		x.Unrequested = []string{}
+	}
+	if p.task.Pack.Attribute == nil || p.components.Success() || p.outcome != Scored && p.outcome != Truncated {
+		return &x, nil
+	}
+	why, err := p.task.Pack.Attribute(p.task, &p.log)
+	if err != nil {
+		return &x, fmt.Errorf("attribute %s: %w", p.task.ID(), err)
+	}
+	x.Decisive = &why
+	return &x, nil
+}
+
 func (p *progress) digest(d *Digester) Digest {
 	h := p.logDigest(d, nil)
 	w := digestWorld(d, p.world)
@@ -131,5 +154,9 @@ func (p *progress) logDigest(d *Digester, each func(i int, h Digest)) Digest {
 }
 
 func (p *progress) ending(d *Digester) EpisodeEnd {
-	return EpisodeEnd{p.outcome, p.limit, p.why, p.components, p.reward, p.steps, p.calls, p.digest(d), p.audits()}
+	end := EpisodeEnd{p.outcome, p.limit, p.why, p.components, p.reward, p.steps, p.calls, p.digest(d), p.audits(), nil}
+	if !p.task.Pack.Deterministic && (p.outcome == Scored || p.outcome == Truncated) {
+		end.Explanation, _ = p.explain() // without the decisive call, where the pack fails to find it
+	}
+	return end
 }

@@ -616,25 +616,12 @@ func (e *Episode) Explain() (*Explanation, error) {
 		return nil, ErrNotReset
 	case e.outcome == Running:
 		return nil, ErrRunning
-	case e.built.Explain == nil:
-		return nil, nil
 	}
-	x := e.built.Explain(e.evidence())
-	if x.Required == nil {
-		x.Required = []Fact{}
-	}
-	if x.Unrequested == nil {
-		x.Unrequested = []string{}
-	}
-	if e.pack.Attribute == nil || e.components.Success() || e.outcome != Scored && e.outcome != Truncated {
-		return &x, nil
-	}
-	why, err := e.pack.Attribute(e.task, &e.log)
+	x, err := e.explain()
 	if err != nil {
-		return nil, fmt.Errorf("attribute %s: %w", e.task.ID(), err)
+		return nil, err
 	}
-	x.Decisive = &why
-	return &x, nil
+	return x, nil
 }
 
 // Digest returns the episode digest: H(h_n, world, outcome, reward bits), with h_0 = H(task id, pack hash).

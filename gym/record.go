@@ -39,6 +39,8 @@ type EpisodeEnd struct {
 	Calls      int
 	Digest     Digest
 	Audits     []AuditResult
+	// Explanation takes the reward apart: of packs that are not deterministic alone, since no replay could; else nil.
+	Explanation *Explanation
 }
 
 // AuditResult is one raised flag.

@@ -26,7 +26,7 @@ var (
 	runs  = flag.Int("runs", 100, "runs of each mode")
 	gate  = flag.Bool("gate", false, "fail if a row is beyond its gate (goals hold for a quiet machine with 2 cores; elsewhere read the ratios)")
 	out   = flag.String("json", "", "also write all figures to this file")
-	parts = flag.String("parts", "latency,throughput,overshoot,parent,warm", "what to measure")
+	parts = flag.String("parts", "latency,throughput,overshoot,parent,warm,neighbours", "what to measure")
 	child = flag.String("child", "", "internal: be a host process with this many bytes of memory")
 )
 
@@ -171,6 +171,8 @@ func main() {
 			bigParent()
 		case "warm":
 			warm()
+		case "neighbours":
+			neighbours(best)
 		default:
 			fatal(fmt.Errorf("-parts: there is no %q", part))
 		}

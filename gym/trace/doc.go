@@ -11,7 +11,7 @@
 // A row an episode, and its steps as compressed segments: the verbatim action, the reward, and a CRC-32C of the observation.
 // Texts of observations and calls are not stored: an episode is a pure function of task and actions, so [Reader.Calls],
 // [Reader.ExportJSONL] and [Reader.Replay] rebuild them. Of a pack that is not deterministic the steps keep instruction and results
-// word for word, and Replay leaves its episodes out. schema.sql says what each column means. An episode that was
+// word for word, a table keeps the reward taken apart, and Replay leaves its episodes out. schema.sql says what each column means. An episode that was
 // forked or restored also keeps the actions before the fork, so that it replays alone, whatever became of its parent. Of an
 // episode that a language model played [Trace.Tokens] keeps the counts of tokens and, if given, the tokens: those no replay
 // could rebuild.

@@ -82,6 +82,13 @@ func (r *Reader) export(row *Episode, ep *gym.Episode) (*ExportedEpisode, error)
 		return x, err
 	}
 	steps, err := r.Steps(row.ID)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := r.recordedExplanation(row.ID, nil)
+	for i := range recorded {
+		x.Explanation = &recorded[i]
+	}
 	for _, s := range steps {
 		x.Instruction += s.Told
 		shown := s.Shown

@@ -19,15 +19,15 @@ import (
 
 const (
 	applicationID = 0x7067796d // "pgym"
-	schemaVersion = 3
+	schemaVersion = 4
 	defaultName   = "trace.db"
 )
 
 //go:embed schema.sql
 var schema string
 
-// sinceTwo begins what a file of schema 1 lacks.
-const sinceTwo = "-- Since schema 2\n"
+// since begins, by schema, what a file of that schema lacks. Schema 3 has no table more than 2.
+var since = map[int64]string{1: "-- Since schema 2\n", 2: "-- Since schema 4\n", 3: "-- Since schema 4\n"}
 
 // required are the compile options that the build flags must have given SQLite: no extension can be loaded into the
 // process, and packs can capture changes.
@@ -100,12 +100,9 @@ func openFile(path string, d Durability) (_ *file, err error) {
 		setup = append([]string{"PRAGMA page_size = 8192"}, setup...)
 		setup = append(setup, "BEGIN", schema, fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 		setup = append(setup, commit...)
-	case 1:
-		_, added, _ := strings.Cut(schema, sinceTwo)
+	case 1, 2, 3:
+		_, added, _ := strings.Cut(schema, since[version])
 		setup = append(setup, "BEGIN", added)
-		setup = append(setup, commit...)
-	case 2: // steps may have texts now
-		setup = append(setup, "BEGIN")
 		setup = append(setup, commit...)
 	}
 	for _, s := range setup {

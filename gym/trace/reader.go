@@ -111,6 +111,13 @@ func collect[T any](q querier, scan func(*sql.Rows, *T) error, query string, arg
 	return out, errors.Join(rows.Err(), rows.Close())
 }
 
+// has reports whether a file has a table: those of older schemas lack some.
+func has(q querier, table string) (bool, error) {
+	n, err := collect(q, func(rows *sql.Rows, n *int) error { return rows.Scan(n) },
+		`SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?`, table)
+	return err == nil && n[0] > 0, err
+}
+
 // RunRow is one run as stored.
 type RunRow struct {
 	ID int64 `json:"id"`

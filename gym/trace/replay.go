@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -308,8 +309,8 @@ func recordedCalls(steps []Step) []Call {
 	return calls
 }
 
-// Explanation takes the reward of an episode apart, rebuilt by replay and proved on the way: one, or none of an episode that has not
-// ended, was lost, or is of a pack that does not say.
+// Explanation takes the reward of an episode apart, rebuilt by replay and proved on the way, or as recorded where the pack does not
+// replay: one, or none of an episode that has not ended, was lost, or is of a pack that does not say.
 //
 // Errors: as Calls.
 func (r *Reader) Explanation(id uint64) ([]gym.Explanation, error) {
@@ -319,7 +320,10 @@ func (r *Reader) Explanation(id uint64) ([]gym.Explanation, error) {
 		return out, err
 	}
 	var ep gym.Episode
-	if err := r.rebuild(&row, &ep, nil); err != nil {
+	var not *notReplayable
+	if err := r.rebuild(&row, &ep, nil); errors.As(err, &not) {
+		return r.recordedExplanation(id, err)
+	} else if err != nil {
 		return nil, err
 	}
 	if ep.Outcome() == gym.Running {
@@ -329,6 +333,27 @@ func (r *Reader) Explanation(id uint64) ([]gym.Explanation, error) {
 	if x != nil {
 		out = append(out, *x)
 	}
+	return out, err
+}
+
+// recordedExplanation reads the table of explanations; files before schema 4 have none, and the error is missing there.
+func (r *Reader) recordedExplanation(id uint64, missing error) (out []gym.Explanation, err error) {
+	err = r.view(func(q querier) error {
+		if there, err := has(q, "explanation"); err != nil || !there {
+			return cmp.Or(err, missing)
+		}
+		out, err = collect(q, func(rows *sql.Rows, x *gym.Explanation) error {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				return damaged(id, "explanation: %v", err)
+			}
+			if err := json.Unmarshal([]byte(text), x); err != nil {
+				return damaged(id, "explanation: %v", err)
+			}
+			return nil
+		}, `SELECT text FROM explanation WHERE episode = ?`, int64(id))
+		return err
+	})
 	return out, err
 }
 

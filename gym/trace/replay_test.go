@@ -238,47 +238,71 @@ func TestReplay_wallLimit(t *testing.T) {
 	sound(t, tr.Path())
 }
 
-// An episode that has ended is explained from its record, as it is where it runs; one that runs or cannot be replayed is not.
+// An episode that has ended is explained from its record, as it is where it runs, whether its pack replays or not; one that runs is not.
 func TestExplanation(t *testing.T) {
-	tr := open(t, t.TempDir(), run, Options{})
-	solve(t, startEpisode(t, task(steady, 1), gym.Options{Recorder: tr}), true)
-	early := startEpisode(t, task(steady, 2), gym.Options{Recorder: tr})
-	if _, err := early.Explain(); !errors.Is(err, gym.ErrRunning) {
-		t.Errorf("while it runs: %v", err)
-	}
-	must(t, early.StepText(finish("done")))
-	stopped := startEpisode(t, task(steady, 3), gym.Options{Recorder: tr})
-	must(t, stopped.Stop(gym.Truncated, gym.LimitTokens, ""))
-	broken := startEpisode(t, task(steady, 4), gym.Options{Recorder: tr})
-	must(t, broken.StepText(finish("boom")))
-	startEpisode(t, task(steady, 5), gym.Options{Recorder: tr})
-	if _, err := new(gym.Episode).Explain(); !errors.Is(err, gym.ErrNotReset) {
-		t.Errorf("of no episode: %v", err)
-	}
-	r := reader(t, tr.Path())
-	for id, want := range map[uint64][]gym.Explanation{
-		1: {{Required: []gym.Fact{{Part: "goal", Text: "value", Met: true}}, Unrequested: []string{}}},
-		2: {{Required: []gym.Fact{{Part: "goal", Text: "value"}}, Unrequested: []string{}, Decisive: &gym.Attribution{Kind: "early_stop", Why: "it was the last"}}},
-		3: {{Required: []gym.Fact{{Part: "goal", Text: "value"}}, Unrequested: []string{}, Decisive: &gym.Attribution{Call: -1, Kind: "early_stop", Why: "it was the last"}}},
-		4: {}, // lost: nothing is said of it
-	} {
-		got, err := r.Query(Query{What: "explanation", Filter: Filter{Episode: id}})
-		must(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("episode %d (-want +got):\n%s", id, diff)
+	for _, p := range []*gym.Pack{steady, drifting} {
+		tr := open(t, t.TempDir(), Run{Pack: p.Hash}, Options{})
+		solve(t, startEpisode(t, task(p, 1), gym.Options{Recorder: tr}), true)
+		early := startEpisode(t, task(p, 2), gym.Options{Recorder: tr})
+		if _, err := early.Explain(); !errors.Is(err, gym.ErrRunning) {
+			t.Errorf("while it runs: %v", err)
+		}
+		must(t, early.StepText(finish("done")))
+		stopped := startEpisode(t, task(p, 3), gym.Options{Recorder: tr})
+		must(t, stopped.Stop(gym.Truncated, gym.LimitTokens, ""))
+		broken := startEpisode(t, task(p, 4), gym.Options{Recorder: tr})
+		must(t, broken.StepText(finish("boom")))
+		startEpisode(t, task(p, 5), gym.Options{Recorder: tr})
+		if _, err := new(gym.Episode).Explain(); !errors.Is(err, gym.ErrNotReset) {
+			t.Errorf("of no episode: %v", err)
+		}
+		r := reader(t, tr.Path())
+		for id, want := range map[uint64][]gym.Explanation{
+			1: {{Required: []gym.Fact{{Part: "goal", Text: "value", Met: true}}, Unrequested: []string{}}},
+			2: {{Required: []gym.Fact{{Part: "goal", Text: "value"}}, Unrequested: []string{}, Decisive: &gym.Attribution{Kind: "early_stop", Why: "it was the last"}}},
+			3: {{Required: []gym.Fact{{Part: "goal", Text: "value"}}, Unrequested: []string{}, Decisive: &gym.Attribution{Call: -1, Kind: "early_stop", Why: "it was the last"}}},
+			4: {}, // lost: nothing is said of it
+		} {
+			got, err := r.Query(Query{What: "explanation", Filter: Filter{Episode: id}})
+			must(t, err)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, episode %d (-want +got):\n%s", p.Name, id, diff)
+			}
+		}
+		if live, err := early.Explain(); err != nil || live.Decisive == nil {
+			t.Errorf("%+v, %v", live, err)
+		}
+		sound(t, tr.Path())
+		var out bytes.Buffer
+		must(t, r.ExportJSONL(&out, Filter{}))
+		if n := strings.Count(out.String(), `"explanation":{"required":[{"part":"goal","text":"value","met":`); n != 3 {
+			t.Errorf("%d of the exported episodes are explained:\n%s", n, out.String())
 		}
 	}
-	if live, err := early.Explain(); err != nil || live.Decisive == nil {
-		t.Errorf("%+v, %v", live, err)
-	}
-	var out bytes.Buffer
-	must(t, r.ExportJSONL(&out, Filter{}))
-	if n := strings.Count(out.String(), `"explanation":{"required":[{"part":"goal","text":"value","met":`); n != 3 {
-		t.Errorf("%d of the exported episodes are explained:\n%s", n, out.String())
-	}
-	loose := open(t, t.TempDir(), Run{Pack: "hash-2"}, Options{})
-	solve(t, startEpisode(t, task(drifting, 1), gym.Options{Recorder: loose}), true)
-	if _, err := reader(t, loose.Path()).Explanation(1); !errors.Is(err, gym.ErrSnapshot) {
+}
+
+// A file of the schema before has no explanations of packs that do not replay, and says so; opened for recording it gets them.
+func TestExplanation_schemaThree(t *testing.T) {
+	tr := open(t, t.TempDir(), Run{Pack: drifting.Hash}, Options{})
+	solve(t, startEpisode(t, task(drifting, 1), gym.Options{Recorder: tr}), true)
+	must(t, tr.store.do(func(f *file) error {
+		_, err := f.exec(`DROP TABLE explanation`)
+		return err
+	}))
+	must(t, tr.store.do(func(f *file) error {
+		_, err := f.exec(`PRAGMA user_version = 3`)
+		return err
+	}))
+	must(t, tr.Close())
+	if _, err := reader(t, tr.Path()).Explanation(1); !errors.Is(err, gym.ErrSnapshot) {
 		t.Errorf("of a pack that does not replay: %v", err)
 	}
+	tr = open(t, tr.Path(), Run{Pack: drifting.Hash}, Options{})
+	solve(t, startEpisode(t, task(drifting, 1), gym.Options{Recorder: tr}), true)
+	for id, want := range map[uint64]int{1: 0, 2: 1} {
+		if got, err := reader(t, tr.Path()).Explanation(id); err != nil || len(got) != want {
+			t.Errorf("episode %d: %+v, %v", id, got, err)
+		}
+	}
+	sound(t, tr.Path())
 }

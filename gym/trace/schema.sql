@@ -1,5 +1,5 @@
--- Schema 3 of a trace. A file of schema 1 gets what follows the line "Since schema 2" when it is opened for recording. Since schema 3
--- steps of packs that are not deterministic have texts (gym.AppendStep).
+-- Schema 4 of a trace. A file of schema 1 gets what follows the line "Since schema 2" when it is opened for recording, one of schema 2
+-- or 3 what follows "Since schema 4". Since schema 3 steps of packs that are not deterministic have texts (gym.AppendStep).
 -- Times are microseconds since 1970 and belong to no hash.
 
 CREATE TABLE run (
@@ -102,4 +102,11 @@ CREATE TABLE tokens (
   sampled    INTEGER NOT NULL,                -- of the completion, sampled by the model
   shown      INTEGER NOT NULL,                -- of the completion, shown by the environment
   detail     BLOB
+);
+
+-- Since schema 4
+-- The reward of an episode taken apart, where no replay could rebuild it: packs that are not deterministic alone.
+CREATE TABLE explanation (
+  episode INTEGER PRIMARY KEY REFERENCES episode(id),
+  text    TEXT NOT NULL                       -- JSON object: gym.Explanation
 );

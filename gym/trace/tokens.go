@@ -202,9 +202,7 @@ type tokenRow struct {
 
 // tokenRows returns the rows of the episodes that f selects, their details still encoded. A file of schema 1 has none.
 func tokenRows(q querier, f Filter, detail bool) ([]tokenRow, error) {
-	there, err := collect(q, func(rows *sql.Rows, n *int) error { return rows.Scan(n) },
-		`SELECT count(*) FROM sqlite_master WHERE name = 'tokens'`)
-	if err != nil || there[0] == 0 {
+	if there, err := has(q, "tokens"); err != nil || !there {
 		return nil, err
 	}
 	where, args := f.where()

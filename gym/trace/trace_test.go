@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,7 +163,7 @@ func TestOpen_badInput_saysWhatToDo(t *testing.T) {
 	}{
 		{"text file", write("a.db", strings.Repeat("no database ", 99)), run, Options{}, ErrNotTrace, "path of its own"},
 		{"other program's database", foreign("b.db", "PRAGMA application_id = 7"), run, Options{}, ErrNotTrace, "another program"},
-		{"newer schema", foreign("c.db", "PRAGMA user_version = 4"), run, Options{}, ErrNewer, "update provegym"},
+		{"newer schema", foreign("c.db", fmt.Sprintf("PRAGMA user_version = %d", schemaVersion+1)), run, Options{}, ErrNewer, "update provegym"},
 		{"folder below a file", filepath.Join(write("d", ""), "sub"), run, Options{}, nil, "choose a folder"},
 		{"folder that cannot be made", "/proc/provegym", run, Options{}, nil, "choose a folder"},
 		{"config that is no object", filepath.Join(dir, "e.db"), Run{Config: json.RawMessage("[1]")}, Options{}, gym.ErrBadInput, "JSON object"},

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -523,6 +524,15 @@ func (s *store) save(m *message) error {
 	if m.end {
 		for _, a := range ep.end.Audits {
 			if _, err := s.file.exec(`INSERT INTO audit(episode, name, why) VALUES (?, ?, ?)`, int64(ep.id), a.Name, a.Why); err != nil {
+				return err
+			}
+		}
+		if x := ep.end.Explanation; x != nil {
+			text, err := json.Marshal(x)
+			if err == nil {
+				_, err = s.file.exec(`INSERT INTO explanation(episode, text) VALUES (?, ?)`, int64(ep.id), string(text))
+			}
+			if err != nil {
 				return err
 			}
 		}

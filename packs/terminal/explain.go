@@ -6,6 +6,9 @@ import (
 	"provegym/gym"
 )
 
+// mostTold bounds the changes that are told one by one: an attack may make ten thousand.
+const mostTold = 100
+
 // explain takes the reward apart: what was asked for, met or missed, and every change that nobody asked for, in order.
 func explain(e *gym.Evidence, s *spec) gym.Explanation {
 	x := gym.Explanation{Required: []gym.Fact{}, Unrequested: []string{}}
@@ -23,9 +26,12 @@ func explain(e *gym.Evidence, s *spec) gym.Explanation {
 	}
 	say("path", shown(e, s), "the refs that must be cited had been shown")
 	say("finish", answered(e, s), "the answer is %s, %s, with the refs %s", e.Pack.Types[typeOutcome].Enum[s.outcome], codes[s.code], refs(e.Pack, s.cite))
+	more := 0
 	for _, c := range last.changes {
 		switch {
 		case s.may[c.name]:
+		case len(x.Unrequested) == mostTold:
+			more++
 		case c.was == nil:
 			x.Unrequested = append(x.Unrequested, fmt.Sprintf("made %q", c.name))
 		case c.is == nil:
@@ -35,6 +41,9 @@ func explain(e *gym.Evidence, s *spec) gym.Explanation {
 		default:
 			x.Unrequested = append(x.Unrequested, fmt.Sprintf("changed %q", c.name))
 		}
+	}
+	if more > 0 {
+		x.Unrequested = append(x.Unrequested, fmt.Sprintf("and %d more", more))
 	}
 	return x
 }

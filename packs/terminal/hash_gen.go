@@ -3,6 +3,6 @@
 package terminal
 
 const (
-	packHash  = "d03023c784ed16cb40ebcc1c16efc8f4"
+	packHash  = "90d37af9e0d7c01138c17985778bb34a"
 	checkHash = "27121213b8a088f051e456201303e452"
 )

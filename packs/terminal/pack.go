@@ -85,7 +85,7 @@ var Pack = &gym.Pack{
 
 func init() {
 	// These look at the pack themselves.
-	Pack.Audits, Pack.Agents, Pack.Limits, Pack.Build = audits, agents, limits, build
+	Pack.Audits, Pack.Agents, Pack.Limits, Pack.Build, Pack.Attribute = audits, agents, limits, build, attribute
 	gym.Register(Pack)
 }
 

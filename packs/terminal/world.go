@@ -1,6 +1,9 @@
 package terminal
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"strings"
 
@@ -57,13 +60,13 @@ func scratch(name string) bool {
 	return !strings.HasPrefix(name, home+"/") && name != home
 }
 
-// Kinds of entities and fields, as the call log names them. Rows are hashes of names: whoever judges reads world.changes.
-const (
-	kindFile uint8 = 1
+// kindFile is the kind of all entities, as the call log names them. Their rows are hashes of names: whoever judges reads world.changes.
+const kindFile uint8 = 1
 
-	fieldContent uint8 = iota
+// Fields of a file in the call log.
+const (
+	fieldContent uint8 = iota // what it is and holds
 	fieldMode
-	fieldThere
 )
 
 func entity(name string) gym.Entity {
@@ -82,27 +85,31 @@ func (w *world) become(t *gym.Turn, now *tree) {
 			return
 		}
 		w.changes = append(w.changes, change{name, was, is})
-		field := fieldContent
-		switch {
-		case was == nil || is == nil:
-			field = fieldThere
-		case was.mode != is.mode:
-			field = fieldMode
+		for field, mark := range marks {
+			if old, now := mark(was), mark(is); old != now {
+				t.Write(entity(name), uint8(field), uint32(len(w.changes)+1), old, now)
+			}
 		}
-		t.Write(entity(name), field, uint32(len(w.changes)+1), mark(was), mark(is))
 	})
 	w.now = now
 }
 
-// mark stands for an inode in the call log; 0 for none.
-func mark(ino *inode) int64 {
+// marks stand for the fields of an inode in the call log, by number; 0 where there is none.
+var marks = [...]func(ino *inode) int64{fieldContent: contentMark, fieldMode: modeMark}
+
+func contentMark(ino *inode) int64 {
 	if ino == nil {
 		return 0
 	}
-	sum := ino.sum()
-	var n int64
-	for _, b := range sum[:8] {
-		n = n<<8 | int64(b)
+	h := sha256.New()
+	fmt.Fprintf(h, "%o %q ", ino.mode.Type(), ino.link)
+	h.Write(ino.data)
+	return int64(binary.BigEndian.Uint64(h.Sum(nil)) | 1)
+}
+
+func modeMark(ino *inode) int64 {
+	if ino == nil {
+		return 0
 	}
-	return n | 1
+	return int64(ino.mode) + 1
 }
