@@ -617,7 +617,11 @@ type stream struct {
 
 func newStream(f *os.File, b *Box) *stream { return &stream{file: f, b: b, done: make(chan struct{})} }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }} // as much as a pipe holds
+
+// unkeptPause is how long drain lets a pipe fill that it keeps nothing more of. Reading a flood costs this process more than it
+// costs the writer, whose share of the processors is capped while ours is not.
+const unkeptPause = time.Millisecond
 
 // drain reads to the end. It keeps what OutputBytes allows, and beyond OutputMaxBytes it has the command killed, but reads on:
 // a writer that is to die must not block.
@@ -636,6 +640,9 @@ func (s *stream) drain(spec Spec) {
 		}
 		if err != nil {
 			return
+		}
+		if int64(len(s.data)) == spec.OutputBytes && n > 0 && !over {
+			time.Sleep(unkeptPause)
 		}
 	}
 }
