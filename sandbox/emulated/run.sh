@@ -1,6 +1,7 @@
 #!/bin/sh
 # Boots a user-mode Linux whose cgroups are version 2 alone, and runs the sandbox's tests in it: what a machine with cgroups of
 # version 1 cannot show. It needs no rights. The root file system is this machine's, read-only; what is written stays in its memory.
+# What is made of system calls takes up to eighty times as long there: on a machine that is busy otherwise, tests fail for time alone.
 #
 #   sandbox/emulated/run.sh ["CASE…" [PATTERN]]    cases of init.sh, and tests by name; all, if not given
 set -eu
