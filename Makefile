@@ -14,10 +14,10 @@ GOFLAGS_TEST = -tags $(TAGS) -trimpath -buildvcs=false
 
 APT := gcc g++ libc6-dev make python3 python3-dev python3-venv
 .DEFAULT_GOAL := help
-.PHONY: help host build test test-trl check demo demo-trl bench bench-sandbox pack golden generate wheel test-wheel test-kill learning doctor clean
+.PHONY: help host build test test-trl check demo demo-trl bench bench-sandbox pack golden generate wheel test-wheel test-kill test-sandbox-v2 learning doctor clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 host: # stop with one line if the machine lacks something
 	@ok=1; command -v gcc >/dev/null && printf '#include <stdlib.h>\n' | gcc -E - >/dev/null 2>&1 || ok=; \
@@ -69,6 +69,9 @@ bench-sandbox: $(VENV)/ready ## the sandbox against bare processes, in one run (
 	@go run ./sandbox/zygote/build
 	@mkdir -p build
 	@go run $(GOFLAGS_TEST) ./bench/sandboxbench -json build/bench-sandbox.json $(ARGS)
+
+test-sandbox-v2: $(VENV)/ready ## the sandbox's tests on a user-mode kernel with pure cgroup v2; not in `make test` (about ten minutes)
+	@sandbox/emulated/run.sh $(ARGS)
 
 pack: $(VENV)/ready ## start a pack from the skeleton: make pack NAME=files
 	@test -n "$(NAME)" || { echo "name it: make pack NAME=files"; exit 2; }

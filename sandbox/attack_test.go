@@ -125,12 +125,12 @@ var attacks = []attack{
 	{name: "clone_namespaces"},
 	{name: "proc_init"},
 	{name: "proc_sys"},
-	{name: "proc_others"},
-	{name: "host_files", args: secretFile},
+	{name: "proc_others", skip: needs("proc")},
+	{name: "host_files", args: secretFile, skip: needs("files")},
 	{name: "write_read_only"},
-	{name: "devices"},
+	{name: "devices", skip: needs("files")},
 	{name: "setuid_programs"},
-	{name: "sys"},
+	{name: "sys", skip: needs("files")},
 	{name: "loopback_of_host", args: func(t *testing.T) []string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -42,6 +42,16 @@ type Box struct {
 //
 // Errors: ErrInvalid, ErrClosed, a *StepError, or an error of the host (descriptors used up, cgroup not writable).
 func (s *Sandbox) NewBox(spec Spec) (*Box, error) {
+	b, err := s.newBox(spec)
+	if errors.Is(err, errZygoteDied) { // nobody had noticed yet; now a new one is started
+		b, err = s.newBox(spec)
+	}
+	return b, err
+}
+
+var errZygoteDied = fmt.Errorf("sandbox: the zygote died: %w", syscall.EPIPE)
+
+func (s *Sandbox) newBox(spec Spec) (*Box, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -82,7 +92,8 @@ func (s *Sandbox) NewBox(spec Spec) (*Box, error) {
 	if err != nil {
 		b.release()
 		if err == errGone || errors.Is(err, os.ErrClosed) {
-			return nil, fmt.Errorf("sandbox: the zygote died: %w", syscall.EPIPE)
+			z.ended()
+			return nil, errZygoteDied
 		}
 		return nil, err
 	}

@@ -173,20 +173,31 @@ func (g *cgroups) find(name string) *controller {
 	return nil
 }
 
-// openV2 makes our folder in the v2 hierarchy. A cgroup that hands controllers to children may hold no process itself (but for
-// the root), so the folder goes, in this order: below the given base; below our own cgroup, if that is the root or holds nothing
-// but this process, which then moves into a child "host"; beside our own cgroup.
-func openV2(v2 hierarchy, own, base, name string) (*controller, error) {
+// hostChild is where this process goes when its own cgroup is to hand down controllers.
+const hostChild = "host"
+
+// v2Parents are the cgroups in which our folder may lie, in the order to try them. A cgroup that hands controllers to children may
+// hold no process itself (but for the root), so these are: the given base, and no other; our own cgroup, if that is the root or
+// holds nothing but this process, which then moves into a child; the one above ours. Who has moved already finds the folder's place
+// above itself: otherwise each Open of a process would go one level deeper.
+func v2Parents(v2 hierarchy, own, base string) []string {
 	here := v2.at(own)
-	parents := []string{base}
-	if base == "" {
-		parents = []string{here, filepath.Dir(here)}
-		if here == v2.mount {
-			parents = parents[:1]
-		}
+	above := filepath.Dir(here)
+	switch {
+	case base != "":
+		return []string{base}
+	case here == v2.mount:
+		return []string{here}
+	case filepath.Base(here) == hostChild:
+		return []string{above, here}
 	}
+	return []string{here, above}
+}
+
+// openV2 makes our folder in the v2 hierarchy.
+func openV2(v2 hierarchy, own, base, name string) (*controller, error) {
 	var why []string
-	for _, parent := range parents {
+	for _, parent := range v2Parents(v2, own, base) {
 		dir := filepath.Join(parent, name)
 		names, err := func() (string, error) {
 			have, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
@@ -245,7 +256,7 @@ func handDown(dir string, names []string) error {
 	if rerr != nil || strings.TrimSpace(string(procs)) != strconv.Itoa(os.Getpid()) {
 		return fmt.Errorf("%s holds other processes than this one, so it cannot hand down controllers", dir)
 	}
-	child := filepath.Join(dir, "host")
+	child := filepath.Join(dir, hostChild)
 	if err := os.Mkdir(child, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -56,6 +56,11 @@
 //	namespaces  a user who may create user namespaces: memory is polled every 20 ms, CPU time too
 //	plain       none of it (Docker's default profile): landlock, seccomp and limits; see Capabilities for the gaps
 //
+// make test tries what its machine gives, as root and as a plain user, and also without user namespaces and with a masked /proc.
+// make test-sandbox-v2 boots a user-mode Linux 6.1 with cgroups of version 2 alone (sandbox/emulated) and runs the same tests there,
+// attacks and all: as root, and as a user with a delegated cgroup, alone in it or beside a shell, with and without the controller
+// cpu, with and without Options.CgroupBase. That kernel has no landlock and one processor; a real systemd has not been tried.
+//
 // # Cost
 //
 // A box is cloned without copying a page: its init shares the zygote's address space. Creating one and running a command costs

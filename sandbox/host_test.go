@@ -98,7 +98,7 @@ func hostMain(mode string, args []string) {
 			hostFail(touch(n, unix.MAP_PRIVATE))
 		}
 	}
-	o := Options{HelperPath: os.Getenv("PROVEGYM_TEST_HELPER"), Level: Level(os.Getenv("PROVEGYM_TEST_LEVEL"))}
+	o := Options{HelperPath: os.Getenv("PROVEGYM_TEST_HELPER"), Level: Level(os.Getenv("PROVEGYM_TEST_LEVEL")), CgroupBase: os.Getenv("PROVEGYM_TEST_CGROUP")}
 	if mode == "level" {
 		o.CgroupBase = "none"
 	}
@@ -335,5 +335,18 @@ func TestZygoteKilled_everyRunEnds(t *testing.T) {
 				t.Errorf("the next run ended with %v %v", &end, err)
 			}
 		})
+	}
+}
+
+// The first box after a zygote's death comes before anybody has noticed that.
+func TestZygoteKilled_unnoticed(t *testing.T) {
+	levels(t)
+	s := open(t, Options{})
+	z := s.zygote
+	syscall.Kill(z.pid, syscall.SIGKILL)
+	<-z.gone
+	z.gone, z.once = make(chan struct{}), sync.Once{}
+	if end, err := s.Run(t.Context(), Spec{}, Command{Argv: []string{"true"}}); err != nil || !end.OK() {
+		t.Errorf("the next run ended with %v %v", &end, err)
 	}
 }

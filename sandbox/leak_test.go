@@ -56,7 +56,7 @@ func TestLeak_mixedBoxes(t *testing.T) {
 				for _, c := range s.cgroups.controllers {
 					list, _ := os.ReadDir(c.dir)
 					for _, d := range list {
-						if d.IsDir() {
+						if d.IsDir() && !(c.v2 && d.Name() == "zygote") { // that one lives as long as the sandbox
 							t.Errorf("cgroup %s/%s is left", c.dir, d.Name())
 						}
 					}
@@ -120,16 +120,17 @@ func mixed(t *testing.T, s *Sandbox, n int, seed uint64) map[string]int {
 		}
 	}
 	small := Spec{MemoryBytes: 16 << 20, WallTimeout: 20 * time.Second}
-	oom := sh("x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}")
+	oom := Command{Argv: []string{"tail", "/dev/zero"}} // a line without an end: grows as fast as memory is given
+	const cpu = 10 * time.Second                        // where sh takes tens of milliseconds to start, the clock shall still be what ends it
 	kinds := []kind{
 		{"true", 50, expect(Spec{}, Command{Argv: []string{"true"}}, Exited)},
 		{"daemon", 10, expect(Spec{}, sh("(setsid sleep 100 &) ; sleep 100 & echo out"), Exited)},
-		{"timeout", 10, expect(Spec{WallTimeout: 50 * time.Millisecond}, sh("sleep 100 & sleep 100"), Wall)},
+		{"timeout", 10, expect(Spec{WallTimeout: 50 * time.Millisecond, CPUTime: cpu}, sh("sleep 100 & sleep 100"), Wall)},
 		{"memory", 6, expect(small, oom, Memory, Exited, Signaled)},
 		{"suicide", 6, expect(Spec{}, sh("kill -9 $$"), Signaled)},
 		{"exec_failed", 6, expect(Spec{}, Command{Argv: []string{"/nonexistent"}}, ExecFailed)},
 		{"flood", 3, expect(Spec{}, sh("yes"), Output)},
-		{"fork_bomb", 2, expect(Spec{WallTimeout: 100 * time.Millisecond, PidsMax: 12}, sh("f() { f | f & }; f; sleep 5"), Wall, Exited, Pids, Signaled)},
+		{"fork_bomb", 2, expect(Spec{WallTimeout: 100 * time.Millisecond, CPUTime: cpu, PidsMax: 12}, sh("f() { f | f & }; f; sleep 5"), Wall, Exited, Pids, Signaled)},
 		{"cancelled", 3, func(context.Context) error {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			defer cancel()
@@ -209,6 +210,9 @@ func TestBoxesDoNotSeeEachOther(t *testing.T) {
 	for _, level := range levels(t) {
 		t.Run(string(level), func(t *testing.T) {
 			s := open(t, Options{Level: level})
+			if s.Capabilities().Grade("files") == None {
+				t.Skip("a documented gap: files is graded none")
+			}
 			seen, seer := newBox(t, s, Spec{PidsMax: 24}), newBox(t, s, Spec{PidsMax: 24})
 			argv := func(name string) Command {
 				c := Command{Argv: []string{"attack", name}, Env: []string{"ONLY=this"}}

@@ -149,6 +149,7 @@ func (s *Sandbox) climb() error {
 		slots = append(slots, true)
 	}
 	slots = append(slots, false)
+	found := s.cgroups
 	for _, plain := range []bool{false, true} {
 		if plain && o.Python != nil {
 			continue // the interpreter's loop needs namespaces
@@ -156,15 +157,15 @@ func (s *Sandbox) climb() error {
 		if plain && o.Level != "" && o.Level != LevelPlain || !plain && o.Level == LevelPlain {
 			continue
 		}
-		for _, cg := range []*cgroups{s.cgroups, nil} {
+		for _, cg := range []*cgroups{found, nil} {
 			for _, slot := range slots {
 				if err := s.try(plain, slot, cg, first, n); err != nil {
 					s.caps.Refused = append(s.caps.Refused, err.Error())
 					continue
 				}
-				if cg == nil && s.cgroups != nil {
-					s.cgroups.close()
-					s.cgroups = nil
+				if cg == nil && found != nil {
+					found.close()
+					s.caps.Cgroups = "none: could not be used: " + found.describe
 				}
 				if o.Level == "" || o.Level == s.caps.Level {
 					return nil
@@ -404,8 +405,10 @@ func (s *Sandbox) grade(saw map[string]int) ([]Guarantee, error) {
 	}
 	if p.plain {
 		files, how := Enforced, fmt.Sprintf("landlock version %d; names and sizes of the host's files can be looked up", landlockABI())
+		hidden, howHidden := Enforced, "landlock: no /proc at all"
 		if landlockABI() == 0 {
-			files, how = None, "a user id of its own, no landlock: files that everybody may read can be read"
+			files, how = None, "a user id of its own, no landlock: what everybody may read or write on the host can be read or written"
+			hidden, howHidden = None, "a user id of its own, no landlock: the host's processes can be listed"
 		}
 		add("files", files, how, needNS)
 		add("disk", PerProcess, "RLIMIT_FSIZE for each file", needNS)
@@ -418,7 +421,7 @@ func (s *Sandbox) grade(saw map[string]int) ([]Guarantee, error) {
 		default:
 			add("signals", None, "commands can signal other processes of this user", needNS+", or Linux 6.12")
 		}
-		add("proc", Enforced, "landlock: no /proc at all", "")
+		add("proc", hidden, howHidden, needNS)
 		add("ipc", Enforced, "seccomp: no System V objects, no message queues", "")
 	} else {
 		add("files", Enforced, "own root file system, read-only", "")

@@ -67,6 +67,9 @@ func open(t testing.TB, o Options) *Sandbox {
 	if o.HelperPath == "" {
 		o.HelperPath = builtHelper
 	}
+	if o.CgroupBase == "" {
+		o.CgroupBase = os.Getenv("PROVEGYM_TEST_CGROUP")
+	}
 	time.Sleep(time.Nanosecond) // the first timer of a process opens two descriptors for good
 	before := count()
 	s, err := Open(o)
@@ -206,7 +209,7 @@ func testProgram(t testing.TB) int {
 
 // best is found once: a look costs a zygote and a box.
 var best = sync.OnceValues(func() (Capabilities, error) {
-	s, err := Open(Options{HelperPath: builtHelper})
+	s, err := Open(Options{HelperPath: builtHelper, CgroupBase: os.Getenv("PROVEGYM_TEST_CGROUP")})
 	if err != nil {
 		return Capabilities{}, err
 	}
@@ -219,6 +222,9 @@ func levels(t testing.TB) []Level {
 	best, err := best()
 	if err != nil {
 		t.Skipf("NO SANDBOX AT ALL on this host, nothing was tested: %v", err)
+	}
+	if want := os.Getenv("PROVEGYM_TEST_BEST"); want != "" && want != string(best.Level) {
+		t.Fatalf("the best level here is %s, and it must be %s\n%s", best.Level, want, best)
 	}
 	all := []Level{LevelFull, LevelDelegated, LevelNamespaces, LevelPlain}
 	list := []Level{best.Level}

@@ -85,6 +85,15 @@ func TestOpen_requireFailsLoudly(t *testing.T) {
 	open(t, Options{Require: []string{"wall=enforced", "network"}})
 }
 
+func TestCapabilities_sayWhetherCgroupsAreUsed(t *testing.T) {
+	for _, level := range append(levels(t), "") { // "": the best, which on some hosts has found cgroups that were of no use
+		s := open(t, Options{Level: level})
+		if text := s.Capabilities().Cgroups; strings.HasPrefix(text, "none: ") != (s.cgroups == nil) {
+			t.Errorf("level %q says %q; cgroups are used: %v", level, text, s.cgroups != nil)
+		}
+	}
+}
+
 func TestReason_words(t *testing.T) {
 	for r := Exited; r <= BoxDied; r++ {
 		text, err := r.MarshalText()
@@ -392,6 +401,79 @@ func TestBox_cpuRate(t *testing.T) {
 	end := run(t, b, sh("while :; do :; done"))
 	if used := end.CPUUser + end.CPUSystem; end.Reason != Wall || used > 400*time.Millisecond {
 		t.Errorf("%v with %v of CPU, at most 0.1 of the time was allowed", &end, used)
+	}
+}
+
+// TestBox_cgroupLimits runs into what the host's cgroups are said to enforce, and wants to be told so.
+func TestBox_cgroupLimits(t *testing.T) {
+	levels(t)
+	s := open(t, Options{})
+	if s.cgroups == nil {
+		t.Skip("no cgroups on this host")
+	}
+	t.Logf("%s", s.Capabilities())
+	if s.Capabilities().Grade("memory") == Enforced {
+		b := newBox(t, s, Spec{MemoryBytes: 16 << 20, WallTimeout: 30 * time.Second})
+		end := run(t, b, Command{Argv: []string{"tail", "/dev/zero"}}) // a line without an end
+		if end.Reason != Memory || end.OOMKills == 0 || end.MemoryPeakBytes < 8<<20 || end.MemoryPeakBytes > 16<<20 {
+			t.Errorf("memory: %v with %d OOM kills and a peak of %d bytes", &end, end.OOMKills, end.MemoryPeakBytes)
+		}
+	}
+	if s.cgroups.pids != nil {
+		b := newBox(t, s, Spec{PidsMax: 8, WallTimeout: 30 * time.Second})
+		end := run(t, b, sh("for i in 1 2 3 4 5 6 7 8 9; do sleep 9 & done"))
+		if end.Reason != Pids || end.PidsRefused == 0 {
+			t.Errorf("processes: %v with %d refused: %s", &end, end.PidsRefused, end.Stderr)
+		}
+	}
+	if s.cgroups.cpu != nil {
+		b := newBox(t, s, Spec{CPUTime: 300 * time.Millisecond, CPUMilli: 300, WallTimeout: 30 * time.Second})
+		end := run(t, b, sh("while :; do :; done"))
+		if end.Reason != CPU || end.Wall < 500*time.Millisecond {
+			t.Errorf("processor: %v; 0.3 s of it at a rate of 0.3 take a second", &end)
+		}
+	}
+}
+
+// TestV2Parents says where the folder of a Sandbox may lie in a v2 hierarchy.
+func TestV2Parents(t *testing.T) {
+	whole, container := hierarchy{"/sys/fs/cgroup", "/"}, hierarchy{"/sys/fs/cgroup", "/docker/1"}
+	for name, row := range map[string]struct {
+		v2        hierarchy
+		own, base string
+		want      []string
+	}{
+		"below ours, or beside it":       {whole, "/user/scope", "", []string{"/sys/fs/cgroup/user/scope", "/sys/fs/cgroup/user"}},
+		"the root may hold processes":    {whole, "/", "", []string{"/sys/fs/cgroup"}},
+		"a container's root is all":      {container, "/docker/1", "", []string{"/sys/fs/cgroup"}},
+		"inside a container":             {container, "/docker/1/x", "", []string{"/sys/fs/cgroup/x", "/sys/fs/cgroup"}},
+		"we have moved: as at first":     {whole, "/user/scope/host", "", []string{"/sys/fs/cgroup/user/scope", "/sys/fs/cgroup/user/scope/host"}},
+		"a given base, and nothing else": {whole, "/user/scope", "/sys/fs/cgroup/given", []string{"/sys/fs/cgroup/given"}},
+		"a name that only begins so":     {whole, "/hosts", "", []string{"/sys/fs/cgroup/hosts", "/sys/fs/cgroup"}},
+	} {
+		if got := v2Parents(row.v2, row.own, row.base); !slices.Equal(got, row.want) {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+// TestOpen_v2StaysWhereItIs: a process that is alone in its cgroup moves into a child for its first Sandbox, and no deeper for others.
+func TestOpen_v2StaysWhereItIs(t *testing.T) {
+	levels(t)
+	own := func() string {
+		list, err := ownCgroups()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[""]
+	}
+	if first := open(t, Options{}); first.cgroups == nil || !first.cgroups.controllers[0].v2 {
+		t.Skip("no v2 cgroups here")
+	}
+	before := own()
+	open(t, Options{})
+	if after := own(); after != before {
+		t.Errorf("the second Open moved this process from %s to %s", before, after)
 	}
 }
 

@@ -221,7 +221,12 @@ func startZygote(p *zygotePlan) (*zygote, error) {
 	}
 	if err != nil {
 		c.close()
-		return nil, &os.PathError{Op: "exec", Path: p.program.path, Err: err}
+		err = &os.PathError{Op: "exec", Path: p.program.path, Err: err}
+		if p.cgroup >= 0 { // one error number may mean either
+			err = fmt.Errorf("%w; or a process of this one's cgroup may not be born in the chosen one, which for a plain user must lie in the "+
+				"same delegated cgroup", err)
+		}
+		return nil, err
 	}
 	z := &zygote{conn: c, pidfd: -1, gone: make(chan struct{})}
 	c.file.SetDeadline(time.Now().Add(startPatience))
@@ -289,8 +294,11 @@ func (z *zygote) watch() {
 		}
 		r.close()
 	}
-	z.once.Do(func() { close(z.gone) })
+	z.ended()
 }
+
+// ended notes that it is dead.
+func (z *zygote) ended() { z.once.Do(func() { close(z.gone) }) }
 
 func (z *zygote) alive() bool {
 	select {
