@@ -60,11 +60,6 @@ func (s *Sandbox) newBox(spec Spec) (*Box, error) {
 		return nil, err
 	}
 	b := &Box{s: s, z: z, spec: spec.withDefaults(), dir: -1, pidfd: -1, ready: make(chan struct{})}
-	if s.cgroups != nil {
-		if b.leaf, err = s.cgroups.newLeaf(&b.spec); err != nil {
-			return nil, err
-		}
-	}
 	var theirs int
 	if b.conn, theirs, err = socketPair(); err != nil {
 		b.release()
@@ -96,6 +91,12 @@ func (s *Sandbox) newBox(spec Spec) (*Box, error) {
 			return nil, errZygoteDied
 		}
 		return nil, err
+	}
+	if s.cgroups != nil { // while init sets itself up: only commands need it
+		if b.leaf, err = s.cgroups.newLeaf(&b.spec); err != nil {
+			b.release()
+			return nil, err
+		}
 	}
 	s.mu.Lock()
 	closed := s.closed

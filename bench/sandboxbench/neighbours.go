@@ -19,7 +19,7 @@ const (
 
 	neighbourRows   = 64
 	neighbourReady  = 16 // rows that recv waits for
-	neighbourWindow = 3 * time.Second
+	neighbourWindow = 5 * time.Second
 	neighbourPairs  = 5
 )
 
