@@ -65,7 +65,7 @@ demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (abo
 bench: build ## ratios against plain loops and peers, in one run
 	@$(PY) bench/run.py $(ARGS)
 
-bench-sandbox: $(VENV)/ready ## the sandbox against bare processes, in one run (about a minute)
+bench-sandbox: $(VENV)/ready ## the sandbox against bare processes, in one run (about two minutes)
 	@go run ./sandbox/zygote/build
 	@mkdir -p build
 	@go run $(GOFLAGS_TEST) ./bench/sandboxbench -json build/bench-sandbox.json $(ARGS)
