@@ -53,7 +53,10 @@ func measure(rounds int, slice time.Duration, dir string) (*report, error) {
 			}
 		}
 	}
-	return r, r.parts(rounds, slice)
+	if err := r.parts(rounds, slice); err != nil {
+		return nil, err
+	}
+	return r, r.oracle(rounds)
 }
 
 // mallocsOf returns the heap objects that each of n calls of f allocates, after a warm-up that grows what is reused. end is

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"provegym/bench/counter"
 	"provegym/gym"
+	"provegym/gym/control"
 	"provegym/gym/trace"
 	"provegym/packs/tooluse"
 )
@@ -226,6 +228,52 @@ func (r *report) parts(rounds int, slice time.Duration) error {
 				r.Parts[name+"_"+view.String()] = append(r.Parts[name+"_"+view.String()], spent[name]/float64(uses[name]))
 			}
 		}
+	}
+	return nil
+}
+
+// oracle measures whole episodes of the oracle at L3, planned and played, without their reset: the dearest family of each round.
+func (r *report) oracle(rounds int) error {
+	oracle, err := control.Agent(tooluse.Pack, "oracle")
+	if err != nil {
+		return err
+	}
+	ep, start := &gym.Episode{}, gym.Snapshot{}
+	for range rounds {
+		dearest := time.Duration(0)
+		for seed, family := range tooluse.Pack.FamilyNames() {
+			cond, err := tooluse.Pack.Preset(family, "L3")
+			if err != nil {
+				return err
+			}
+			task := gym.Task{Condition: cond, Seed: uint64(seed)}
+			if err := ep.Start(task, gym.Options{}); err != nil {
+				return err
+			}
+			if err := ep.Snapshot(&start); err != nil {
+				return err
+			}
+			best := time.Duration(math.MaxInt64) // of three: the first finds no memory warm
+			for range 3 {
+				if err := ep.Restore(&start, gym.Options{}); err != nil {
+					return err
+				}
+				began := time.Now()
+				actor, err := control.New(ep, oracle, 0, control.Key(task, "oracle"))
+				if err == nil {
+					err = control.Play(ep, actor)
+				}
+				if err != nil {
+					return err
+				}
+				best = min(best, time.Since(began))
+			}
+			if !ep.Success() {
+				return fmt.Errorf("the oracle fails on %s", task.ID())
+			}
+			dearest = max(dearest, best)
+		}
+		r.Parts["oracle_L3"] = append(r.Parts["oracle_L3"], float64(dearest))
 	}
 	return nil
 }
