@@ -259,6 +259,7 @@ class Run:
                 beta=0.0,
                 scale_rewards="group",
                 shuffle_dataset=False,
+                gradient_checkpointing=bool(self.args.model),  # computes everything twice, to save memory that a tiny model has
                 save_steps=5,
                 save_total_limit=2,
                 logging_steps=1,
