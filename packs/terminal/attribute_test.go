@@ -59,13 +59,13 @@ var mistakes = func() []mistake {
 			plan = slices.Delete(plan, len(plan)-2, len(plan)-1)
 			return plan, len(plan) - 1
 		}},
-		{UnderAction, "one left", func(e *gym.Evidence, s *spec, plan []gym.Call) ([]gym.Call, int) {
+		{UnderAction, "one left", func(e *gym.Evidence, s *spec, _ []gym.Call) ([]gym.Call, int) {
 			i := slices.IndexFunc(s.wrong, func(w wrong) bool { return w.name == "all but one" })
 			if i < 0 {
 				return nil, -1
 			}
-			plan = mistaken(e, i)
-			return plan, len(plan) - 1
+			list := mistaken(e, i)
+			return list, len(list) - 1
 		}},
 		{WrongContent, "a line too many", func(_ *gym.Evidence, s *spec, plan []gym.Call) ([]gym.Call, int) {
 			i := slices.IndexFunc(s.want, func(w want) bool { return w.ino != nil })

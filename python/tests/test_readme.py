@@ -96,8 +96,8 @@ def test_block(block: Block, tmp_path: Path) -> None:
 
 
 def test_every_name_exists() -> None:
-    verbs = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
-    named = set(re.findall(r"`make ([a-z-]+)|^make ([a-z-]+)", README, re.M))
+    verbs = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"`make ([a-z0-9-]+)|^make ([a-z0-9-]+)", README, re.M))
     assert {a or b for a, b in named} <= verbs
     paths = re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r"`([\w.]+(?:/[\w.]+)*/|[\w./]+\.(?:md|go|py|h|c))`", README)
     assert paths
