@@ -345,7 +345,7 @@ func TestZygoteKilled_unnoticed(t *testing.T) {
 	z := s.zygote
 	syscall.Kill(z.pid, syscall.SIGKILL)
 	<-z.gone
-	z.gone, z.once = make(chan struct{}), sync.Once{}
+	s.zygote = &zygote{conn: z.conn, pidfd: z.pidfd, pid: z.pid, flags: z.flags, gone: make(chan struct{})} // nobody watches it
 	if end, err := s.Run(t.Context(), Spec{}, Command{Argv: []string{"true"}}); err != nil || !end.OK() {
 		t.Errorf("the next run ended with %v %v", &end, err)
 	}

@@ -78,7 +78,7 @@ EASY = {"fanout": "1", "page_size": "50", "extra_tools": "0", "indirection": "0"
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[int, int]] = {
     "base_episodes": (120, 6),
-    "steps": (60, 2),
+    "steps": (50, 2),
     "groups": (8, 2),
     "group_size": (8, 2),
     "break_every": (20, 1),
