@@ -54,7 +54,8 @@ test-trl: build $(TRL)/ready ## the tests of the TRL adapter, with the real TRL 
 	@PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -m pytest -q python/tests_trl
 
 demo-trl: build $(TRL)/ready ## a language model from scratch: imitate, TRL's GRPO, prove; writes demo-trl-run/ (about twenty minutes)
-	@OMP_WAIT_POLICY=passive PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -u python/examples/trl_demo.py --out demo-trl-run $(ARGS)
+	@# so small a model's threads wait for each other all the time, and briefly: to sleep costs a fifth, to spin for long starves others
+	@GOMP_SPINCOUNT=20000 PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -u python/examples/trl_demo.py --out demo-trl-run $(ARGS)
 
 check: build ## format, vet, staticcheck, ruff, mypy, import table, generated files
 	@$(PY) python/tools/check.py

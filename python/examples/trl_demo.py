@@ -78,7 +78,7 @@ EASY = {"fanout": "1", "page_size": "50", "extra_tools": "0", "indirection": "0"
 # sizes: (full, smoke)
 SIZES: dict[str, tuple[int, int]] = {
     "base_episodes": (120, 6),
-    "steps": (50, 2),
+    "steps": (40, 2),
     "groups": (8, 2),
     "group_size": (8, 2),
     "break_every": (20, 1),
@@ -105,7 +105,7 @@ class Recipe(NamedTuple):
     rate: float
 
 
-FROM_SCRATCH = Recipe((trl_tiny.EPISODES, 32), 640, 64, 3e-4)
+FROM_SCRATCH = Recipe((trl_tiny.EPISODES, 32), 640, 40, 3e-4)
 PRETRAINED = Recipe((800, 8), 3072, 128, 1e-5)
 
 
