@@ -60,7 +60,7 @@ func newPack(name string, bounded bool) *gym.Pack {
 		Limits: func(c gym.Condition) gym.Limits {
 			wall := time.Minute // so that a loaded machine changes nothing
 			if c.Family == "spill" {
-				wall = 200 * time.Millisecond
+				wall = time.Second
 			}
 			return gym.Limits{Calls: 6 + c.Int("jars"), Wall: wall, Bytes: 4 << 10}
 		},

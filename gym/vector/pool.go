@@ -106,8 +106,7 @@ func (p *pool) wait() {
 		if p.active.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
 			return
 		}
-		<-p.idle
-		return
+		<-p.idle // perhaps from a helper that left the batch before late: look again
 	}
 }
 

@@ -160,7 +160,9 @@ func (v *Vector) loseEpisode(r *row, o gym.Outcome, why error) {
 	case r.run == nil:
 		r.ep = &gym.Episode{}
 	case why != ErrWall: // the watchdog has replaced it already
+		v.mu.Lock()
 		v.replace(r)
+		v.mu.Unlock()
 	}
 }
 

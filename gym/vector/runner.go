@@ -45,14 +45,11 @@ func (v *Vector) newRunner(i int, ep *gym.Episode) *runner {
 	return r
 }
 
-// replace gives the row a fresh episode and runner; the old ones end when, and if, their op returns.
+// replace gives the row a fresh episode and runner; the old ones end when, and if, their op returns. The caller holds mu.
 func (v *Vector) replace(r *row) {
 	close(r.run.todo)
-	ep := &gym.Episode{}
-	run := v.newRunner(r.i, ep)
-	v.mu.Lock()
-	r.ep, r.run = ep, run
-	v.mu.Unlock()
+	r.ep = &gym.Episode{}
+	r.run = v.newRunner(r.i, r.ep)
 	r.op.own = nil // the one left behind may still read it
 }
 
@@ -60,12 +57,19 @@ func (v *Vector) replace(r *row) {
 func (v *Vector) watch(now time.Time) {
 	for i := range v.rows {
 		r := &v.rows[i]
-		if !r.flying || !r.ep.Overdue(now.Add(-watchGrace)) || !r.ep.Abandon() {
+		if !r.flying || !r.ep.Overdue(now.Add(-watchGrace)) {
 			continue
 		}
-		v.replace(r)
-		r.err = ErrWall
-		v.done(i)
+		v.mu.Lock() // the op may return as soon as it is abandoned: its runner must not find the row still its own
+		left := r.ep.Abandon()
+		if left {
+			v.replace(r)
+			r.err = ErrWall
+		}
+		v.mu.Unlock()
+		if left {
+			v.done(i)
+		}
 	}
 }
 
