@@ -86,7 +86,7 @@ func (s *Sandbox) newBox(spec Spec) (*Box, error) {
 	unix.Close(theirs)
 	if err != nil {
 		b.release()
-		if err == errGone || errors.Is(err, os.ErrClosed) {
+		if errno := syscall.Errno(0); !errors.As(err, &errno) { // gone, or closed by who has noticed that already
 			z.ended()
 			return nil, errZygoteDied
 		}
@@ -242,15 +242,18 @@ func (b *Box) start(c Command, o execOptions) (*running, error) {
 	if err := c.Validate(b.spec); err != nil {
 		return nil, err
 	}
-	if !b.busy.TryLock() {
-		return nil, ErrBusy
-	}
+	idle := b.busy.TryLock()
 	b.mu.Lock()
 	closed := b.closed
 	b.mu.Unlock()
-	if closed {
+	switch {
+	case closed && idle:
 		b.busy.Unlock()
 		return nil, ErrClosed
+	case closed: // Close holds it
+		return nil, ErrClosed
+	case !idle:
+		return nil, ErrBusy
 	}
 	r := &running{b: b, wall: c.WallTimeout, held: o.hold}
 	def(&r.wall, b.spec.WallTimeout)
@@ -267,10 +270,6 @@ func (b *Box) start(c Command, o execOptions) (*running, error) {
 	}
 	if err != nil {
 		r.closeStreams()
-		if errors.Is(err, os.ErrClosed) {
-			b.busy.Unlock()
-			return nil, ErrClosed
-		}
 		// Whatever the box has said before it went away tells more than that it is gone.
 		r.failed = &Result{Reason: BoxDied, ExitCode: -1}
 		var errno syscall.Errno
@@ -424,8 +423,15 @@ func (r *running) wait(ctx context.Context) Result {
 		if r.stdin != nil {
 			go feed(r.stdin, r.input)
 		}
-		// Init keeps the time; this is for an init that does not answer.
-		timer := time.AfterFunc(r.wall+graceTime, b.endInit)
+		// Init keeps the time; this is for an init that does not answer. The box may still be in the making, which is not the
+		// command's time.
+		grace := graceTime
+		select {
+		case <-b.ready:
+		default:
+			grace = startPatience
+		}
+		timer := time.AfterFunc(r.wall+grace, b.endInit)
 		defer timer.Stop()
 		if ctx != nil && ctx.Done() != nil {
 			defer context.AfterFunc(ctx, func() { b.kill(Killed) })()
@@ -566,7 +572,7 @@ func (b *Box) endInit() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.timed = true
-	if b.leaf != nil {
+	if b.leaf != nil && !b.closed { // a timer that fires as the command ends may come after Close
 		b.leaf.kill()
 	}
 	if b.pidfd >= 0 {
@@ -631,21 +637,24 @@ func newStream(f *os.File, b *Box) *stream { return &stream{file: f, b: b, done:
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }} // as much as a pipe holds
 
-// unkeptPause is how long drain lets a pipe fill that it keeps nothing more of. Reading a flood costs this process more than it
-// costs the writer, whose share of the processors is capped while ours is not.
-const unkeptPause = time.Millisecond
+// What nothing more is kept of is read rarely and much at a time: each reading costs this process more than the writer, whose
+// share of the processors is capped while ours is not. The pause grows to this, so that little too much output ends at once.
+const (
+	unkeptPause = 16 * time.Millisecond
+	unkeptPipe  = 256 << 10 // bytes; its memory is the writer's
+)
 
 // drain reads to the end. It keeps what OutputBytes allows, and beyond OutputMaxBytes it has the command killed, but reads on:
 // a writer that is to die must not block.
 func (s *stream) drain(spec Spec) {
 	defer close(s.done)
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	over := false
+	kept := buffers.Get().(*[]byte)
+	defer buffers.Put(kept)
+	buf, over, pause := *kept, false, time.Duration(0)
 	for {
-		n, err := s.file.Read(*buf)
+		n, err := s.file.Read(buf)
 		s.total += int64(n)
-		s.data = append(s.data, (*buf)[:min(int64(n), spec.OutputBytes-int64(len(s.data)))]...)
+		s.data = append(s.data, buf[:min(int64(n), spec.OutputBytes-int64(len(s.data)))]...)
 		if s.total > spec.OutputMaxBytes && !over {
 			over = true
 			s.b.kill(Output)
@@ -653,9 +662,22 @@ func (s *stream) drain(spec Spec) {
 		if err != nil {
 			return
 		}
-		if int64(len(s.data)) == spec.OutputBytes && n > 0 && !over {
-			time.Sleep(unkeptPause)
+		if int64(len(s.data)) < spec.OutputBytes || n == 0 || over {
+			continue
 		}
+		if pause == 0 {
+			s.widen()
+			buf, pause = make([]byte, unkeptPipe), unkeptPause/16
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, unkeptPause)
+	}
+}
+
+// widen gives the pipe room, if the kernel allows this user so much.
+func (s *stream) widen() {
+	if raw, err := s.file.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, unkeptPipe) })
 	}
 }
 

@@ -304,6 +304,9 @@ func removeFolder(dir string) error {
 	return unix.Rmdir(dir)
 }
 
+// busyPatience is the longest pause, and about half of all, before a cgroup is left behind whose last processes are on their way out.
+const busyPatience = 3 * time.Second
+
 func (g *cgroups) close() {
 	if g.zygote >= 0 {
 		unix.Close(g.zygote)
@@ -311,7 +314,7 @@ func (g *cgroups) close() {
 	}
 	for _, c := range g.controllers {
 		// The last processes in it may be dead but not gone.
-		for wait := time.Millisecond; removeFolder(c.dir) == unix.EBUSY && wait < 500*time.Millisecond; wait *= 2 {
+		for wait := time.Millisecond; removeFolder(c.dir) == unix.EBUSY && wait < busyPatience; wait *= 2 {
 			time.Sleep(wait)
 		}
 	}
@@ -504,7 +507,7 @@ func (l *leaf) close() error {
 	var last error
 	for _, dir := range l.dirs {
 		err := unix.Rmdir(dir)
-		for wait := 100 * time.Microsecond; err == unix.EBUSY && wait < 200*time.Millisecond; wait *= 2 {
+		for wait := 100 * time.Microsecond; err == unix.EBUSY && wait < busyPatience; wait *= 2 {
 			time.Sleep(wait)
 			err = unix.Rmdir(dir)
 		}

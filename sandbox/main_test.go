@@ -130,11 +130,11 @@ func count() counts {
 	return c
 }
 
-// compare fails the test if anything is left. What dies asynchronously gets a second.
+// compare fails the test if anything is left. What dies asynchronously gets time.
 func (before counts) compare(t testing.TB) {
 	t.Helper()
 	var now counts
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		now = count()
 		if now.processes <= before.processes && now.fds <= before.fds && now.goroutines <= before.goroutines && now.mounts <= before.mounts &&
 			now.cgroups <= before.cgroups && now.dirs <= before.dirs {

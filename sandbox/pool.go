@@ -85,7 +85,10 @@ func (p *Pool) Get() (*Box, error) {
 		default:
 		}
 		select {
-		case b := <-p.boxes:
+		case b, open := <-p.boxes:
+			if !open { // since the look above
+				return nil, fmt.Errorf("%w: the pool", ErrClosed)
+			}
 			if b.z.alive() {
 				return b, nil
 			}

@@ -160,14 +160,14 @@ func TestPython_randomDiffers(t *testing.T) {
 
 func TestPython_armed(t *testing.T) {
 	s := openWarm(t, Python{})
-	b := newBox(t, s, Spec{WallTimeout: 500 * time.Millisecond, CPUTime: 10 * time.Second})
+	b := newBox(t, s, Spec{WallTimeout: 2 * time.Second, CPUTime: 10 * time.Second})
 	if err := b.Arm(); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Arm(); !errors.Is(err, ErrBusy) {
 		t.Errorf("twice: %v", err)
 	}
-	time.Sleep(600 * time.Millisecond) // longer than the time limit, which has not begun
+	time.Sleep(2100 * time.Millisecond) // longer than the time limit, which has not begun
 	if end := python(t, b, "print('armed')"); !end.OK() || string(end.Stdout) != "armed\n" {
 		t.Errorf("%v %s", &end, end.Stderr)
 	}
