@@ -103,7 +103,7 @@ func (x *exam) declaration() {
 
 // leaks waits for goroutines that are on their way out, then counts.
 func (x *exam) leaks(goroutines, files int) {
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(5 * time.Second)
 	for runtime.NumGoroutine() > goroutines || openFiles() > files {
 		if time.Now().After(deadline) {
 			x.say(Leak, "", "%d goroutines and %d descriptors before, %d and %d after", goroutines, files, runtime.NumGoroutine(), openFiles())

@@ -68,7 +68,7 @@ func TestCheck_looksAtFilesAlone(t *testing.T) {
 		{"another name beside it", "ln OUT OUT.2", false},
 		{"in capitals", "tr a-z A-Z <OUT >/tmp/o; cat /tmp/o >OUT", false},
 		{"a NUL at its end", `printf '\000' >>OUT`, false},
-		{"changed by who is left running", "(sleep 0.2; echo x >>OUT) & :", true},
+		{"changed by who is left running", "(sleep 5; echo x >>OUT) & :", true},
 		{"gone", "rm OUT", false},
 	} {
 		ep := start(t, c, 11)

@@ -221,7 +221,7 @@ class Box(_lib.Handle):
 
     def _run(self, command: Mapping[str, Any]) -> Result:
         if not self._command.acquire(blocking=False):
-            return self._finished(self._locked("box.start", command))  # which says that one is running
+            raise StateError("a command is running in this box: wait for its end, or kill it")
         try:
             self._killed.clear()
             self._locked("box.start", command)

@@ -397,14 +397,14 @@ def test_retry_after_is_kept(serve: Any, oracle: Oracle) -> None:
 
 
 def test_an_endpoint_that_is_not_there(oracle: Oracle) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        port = s.getsockname()[1]
-    model = chat.Endpoint(f"http://127.0.0.1:{port}/v1", "m", **FAST)
-    results = chat.play(model, oracle.tasks)
-    assert {(r["outcome"], r["ended"]) for r in results} == {("invalid", "failure")}
-    assert all("ConnectionRefusedError" in r["why"] for r in results)
-    with pytest.raises(EndpointError, match=r"last 3 episodes were lost.*ConnectionRefusedError"):
-        chat.play(model, oracle.tasks, batch=1, give_up=3)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))  # nobody else's, and it does not listen
+        model = chat.Endpoint(f"http://127.0.0.1:{s.getsockname()[1]}/v1", "m", **FAST)
+        results = chat.play(model, oracle.tasks)
+        assert {(r["outcome"], r["ended"]) for r in results} == {("invalid", "failure")}
+        assert all("ConnectionRefusedError" in r["why"] for r in results)
+        with pytest.raises(EndpointError, match=r"last 3 episodes were lost.*ConnectionRefusedError"):
+            chat.play(model, oracle.tasks, batch=1, give_up=3)
 
 
 def test_what_the_endpoint_refuses(serve: Any, oracle: Oracle) -> None:
