@@ -53,7 +53,7 @@ $(TRL)/ready: python/requirements-trl.txt | host
 test-trl: build $(TRL)/ready ## the tests of the TRL adapter, with the real TRL on CPU
 	@PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -m pytest -q python/tests_trl
 
-demo-trl: build $(TRL)/ready ## a language model from scratch: imitate, TRL's GRPO, prove; writes demo-trl-run/ (about twenty minutes)
+demo-trl: build $(TRL)/ready ## a language model from scratch: imitate, TRL's GRPO, prove; writes demo-trl-run/ (about a quarter of an hour)
 	@# so small a model's threads wait for each other all the time, and briefly: to sleep costs a fifth, to spin for long starves others
 	@GOMP_SPINCOUNT=20000 PYTHONPATH=$(CURDIR)/python $(TRL)/bin/python -u python/examples/trl_demo.py --out demo-trl-run $(ARGS)
 
@@ -66,7 +66,7 @@ demo: build ## the main job: declare a plan, train, prove; writes demo-run/ (abo
 bench: build ## ratios against plain loops and peers, in one run
 	@$(PY) bench/run.py $(ARGS)
 
-bench-sandbox: $(VENV)/ready ## the sandbox against bare processes, in one run (about two minutes)
+bench-sandbox: $(VENV)/ready ## the sandbox against bare processes, in one run (about five minutes)
 	@go run ./sandbox/zygote/build
 	@mkdir -p build
 	@go run $(GOFLAGS_TEST) ./bench/sandboxbench -json build/bench-sandbox.json $(ARGS)

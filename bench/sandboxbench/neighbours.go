@@ -21,6 +21,7 @@ const (
 	neighbourReady  = 16 // rows that recv waits for
 	neighbourWindow = 5 * time.Second
 	neighbourPairs  = 5
+	neighbourTurns  = 2 // of four windows a pair: a window alone differs from the next by a tenth
 )
 
 // neighbours compares how many commands 63 rows of an asynchronous batch get done beside a hostile row and beside a sleeping one. Every
@@ -38,8 +39,13 @@ func neighbours(s *sandbox.Sandbox) {
 	clear(ends)
 	var ratios, beside, quiet []float64
 	for range neighbourPairs {
-		x, y := b.window(attack), b.window(sleeper)
-		beside, quiet, ratios = append(beside, x), append(quiet, y), append(ratios, x/y)
+		var x, y float64
+		for range neighbourTurns { // in the order in which a machine that gets slower or faster favours neither
+			y += b.window(sleeper)
+			x += b.window(attack) + b.window(attack)
+			y += b.window(sleeper)
+		}
+		beside, quiet, ratios = append(beside, x/(2*neighbourTurns)), append(quiet, y/(2*neighbourTurns)), append(ratios, x/y)
 	}
 	for _, s := range [][]float64{beside, quiet, ratios} {
 		slices.Sort(s)

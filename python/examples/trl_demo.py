@@ -3,8 +3,8 @@
     freeze split and plan -> a small transformer from scratch, SFT on the oracle's episodes (the base checkpoint) -> Break ->
     GRPO on curriculum episodes, with Break again and monitor looks at intervals -> sealed look -> report
 
-On two cores without a download it takes about twenty minutes. With --model a pretrained model in a local folder imitates the
-oracle instead; its chat template must be one that TRL has tools for. That wants a GPU: see bench/gpu.sh.
+On two cores without a download it takes about a quarter of an hour. With --model a pretrained model in a local folder imitates
+the oracle instead; its chat template must be one that TRL has tools for. That wants a GPU: see bench/gpu.sh.
 
     python python/examples/trl_demo.py --out demo-trl-run --seed 1
 
